@@ -1,0 +1,3 @@
+//! Chores of the workspace, one file per step.
+
+fn main() {}
