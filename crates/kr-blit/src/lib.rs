@@ -1,0 +1,22 @@
+//! Engines that save device memory, put it back, and tell whether it changed.
+//!
+//! [`BlitEngine`] is the seam: capture a list of extents, restore it before each pass, check it at
+//! the end. [`FullCopy`] is the plain engine: it copies everything, over any
+//! [`Device`](kr_device::Device). [`Digester`] computes the 64-bit digest of a tile.
+//!
+//! Invariants, held by types
+//! - A partial capture cannot be restored: only a complete one yields an image.
+//! - A partial restore cannot continue: a restore takes the image and gives it back only when
+//!   every byte has landed. What is left after a failure accepts nothing but a rescue.
+//! - What is still running when a wait ran out is handed to the caller, who keeps all memory that
+//!   it touches until it is seen to end.
+//!
+//! Not here: when and why to capture or restore, and where saved bytes get their room.
+
+mod digest;
+mod engine;
+mod full_copy;
+
+pub use digest::Digester;
+pub use engine::{BlitEngine, CaptureError, RestoreError, Restored, Unfinished, Verdict};
+pub use full_copy::{FullCopy, Image, Torn};
