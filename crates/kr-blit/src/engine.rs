@@ -66,6 +66,9 @@ pub struct Restored<I> {
     pub bytes_retired: u64,
 }
 
+/// What [`BlitEngine::restore`] returns.
+pub type RestoreResult<I, T, U> = Result<Restored<I>, RestoreError<T, U>>;
+
 /// What the final check of a window found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -162,7 +165,7 @@ pub trait BlitEngine: Send + Sync + 'static {
         mode: RestoreMode,
         alive: &dyn Fn(&Region) -> bool,
         limit: Duration,
-    ) -> Result<Restored<Self::Image>, RestoreError<Self::Torn, Self::Unfinished>>;
+    ) -> RestoreResult<Self::Image, Self::Torn, Self::Unfinished>;
 
     /// Puts everything back after a failed restore, on another path: synchronously, by the host.
     ///

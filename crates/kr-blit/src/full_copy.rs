@@ -4,12 +4,15 @@
 //! unlisted change, so its final check looks at the other side: digests taken of the saved bytes
 //! at capture tell whether something wrote into the saved image since.
 
+use std::fmt;
 use std::time::Duration;
 
 use kr_device::{CopyOp, Device, DeviceError};
 use kr_types::{DeviceAddr, Extent, Region, RestoreMode, TILE_BYTES, Tile, Tiles};
 
-use crate::{BlitEngine, CaptureError, Digester, RestoreError, Restored, Unfinished, Verdict};
+use crate::{
+    BlitEngine, CaptureError, Digester, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
+};
 
 /// Saves and restores by copying everything, over any [`Device`].
 #[derive(Clone, Debug)]
@@ -79,6 +82,12 @@ pub struct Running<D: Device> {
     fence: D::Fence,
 }
 
+impl<D: Device> fmt::Debug for Running<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Running(copies of {})", self.device.agent())
+    }
+}
+
 impl<D: Device> Unfinished for Running<D> {
     fn is_finished(&self) -> bool {
         // An error also means that none of the copies runs any more.
@@ -143,7 +152,7 @@ impl<D: Device + Clone> BlitEngine for FullCopy<D> {
         _mode: RestoreMode,
         alive: &dyn Fn(&Region) -> bool,
         limit: Duration,
-    ) -> Result<Restored<Image>, RestoreError<Torn, Running<D>>> {
+    ) -> RestoreResult<Image, Torn, Running<D>> {
         let (mut bytes_copied, mut bytes_retired) = (0, 0);
         let mut copies = Vec::with_capacity(image.extents.len());
         for extent in &image.extents {
@@ -297,7 +306,7 @@ mod tests {
             &self,
             image: Image,
             limit: Duration,
-        ) -> Result<Restored<Image>, RestoreError<Torn, Running<HostDevice>>> {
+        ) -> RestoreResult<Image, Torn, Running<HostDevice>> {
             // SAFETY: as above.
             unsafe {
                 self.engine

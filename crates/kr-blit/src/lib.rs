@@ -18,5 +18,7 @@ mod engine;
 mod full_copy;
 
 pub use digest::Digester;
-pub use engine::{BlitEngine, CaptureError, RestoreError, Restored, Unfinished, Verdict};
+pub use engine::{
+    BlitEngine, CaptureError, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
+};
 pub use full_copy::{FullCopy, Image, Torn};
