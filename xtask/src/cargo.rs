@@ -26,6 +26,21 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Comma
     command
 }
 
+/// Says what to install if a component of the tool chain is missing.
+///
+/// # Errors
+///
+/// It is missing.
+pub(crate) fn need(subcommand: &str, component: &str) -> Result<(), String> {
+    if has(subcommand) {
+        Ok(())
+    } else {
+        Err(format!(
+            "{component} is not installed; run `rustup component add {component}`"
+        ))
+    }
+}
+
 /// True if `cargo SUBCOMMAND --version` works, that is, the component is installed.
 pub(crate) fn has(subcommand: &str) -> bool {
     cargo([subcommand, "--version"])
@@ -109,7 +124,7 @@ fn judge(mut tally: Tally, success: bool, status: &str) -> Outcome {
         format!("{} failed", tally.failed)
     } else if !success {
         tally.failed = 1;
-        format!("no test failed, yet it ended with {status}")
+        format!("a test binary did not build or crashed: {status}")
     } else if tally.executed() == 0 {
         tally.failed = 1;
         "not one test ran".into()
@@ -183,6 +198,14 @@ mod tests {
             .args(["test", "--lib"])
             .env("RUSTFLAGS", "--cfg loom");
         assert_eq!(shown(&command), "RUSTFLAGS=\"--cfg loom\" cargo test --lib");
+    }
+
+    #[test]
+    fn a_missing_component_is_named() {
+        assert_eq!(
+            need("no-such-command", "sparkle"),
+            Err("sparkle is not installed; run `rustup component add sparkle`".into())
+        );
     }
 
     #[test]

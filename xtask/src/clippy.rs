@@ -1,13 +1,11 @@
 //! Step `clippy`: no warning in any target of any crate.
 
-use crate::cargo::{cargo, has, succeed};
+use crate::cargo::{cargo, need, succeed};
 use crate::steps::Outcome;
 
 /// Warnings are errors here only, so that a half-written change still builds and runs.
 pub(crate) fn run() -> Result<Outcome, String> {
-    if !has("clippy") {
-        return Err("clippy is not installed; run `rustup component add clippy`".into());
-    }
+    need("clippy", "clippy")?;
     let args = [
         "clippy",
         "--workspace",

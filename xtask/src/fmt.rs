@@ -1,13 +1,11 @@
 //! Step `fmt`: every file is formatted as rustfmt would.
 
-use crate::cargo::{cargo, has, succeed};
+use crate::cargo::{cargo, need, succeed};
 use crate::steps::Outcome;
 
 /// Checks, changes nothing.
 pub(crate) fn run() -> Result<Outcome, String> {
-    if !has("fmt") {
-        return Err("rustfmt is not installed; run `rustup component add rustfmt`".into());
-    }
+    need("fmt", "rustfmt")?;
     succeed(&mut cargo(["fmt", "--all", "--check"]))
         .map_err(|_| String::from("run `cargo fmt --all`"))?;
     Ok(Outcome::Held("all files".into()))
