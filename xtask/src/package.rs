@@ -55,13 +55,14 @@ fn unpack(members: &[Member]) -> std::io::Result<()> {
     for member in members {
         let file = packages.join(format!("{}-{}.crate", member.name, member.version));
         let status = Command::new("tar")
-            .arg("-xzf")
+            // Packages carry one fixed old date, which cargo would take for "not changed since".
+            .arg("-xzmf")
             .arg(&file)
             .arg("-C")
             .arg(&check)
             .status()?;
         if !status.success() {
-            let message = format!("tar -xzf {} ended with {status}", file.display());
+            let message = format!("tar of {} ended with {status}", file.display());
             return Err(std::io::Error::other(message));
         }
     }
