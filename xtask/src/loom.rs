@@ -4,8 +4,10 @@
 //! if it depends on loom; one that does, yet has no model, fails. Models build into `target/loom`,
 //! since `--cfg loom` reaches every dependency.
 //!
-//! The step bounds preemptions so that it stays short. The command takes the full bound and runs one
-//! model per process, so that each one's executions can be counted.
+//! The step bounds preemptions so that it stays short; a model that sets a bound itself keeps it. The
+//! command takes the full bound and runs one test per process, to say how many executions each took.
+//! Models print that as `loom NAME: N executions`, at their end, so one that printed nothing was not
+//! explored to its end.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -79,7 +81,7 @@ pub(crate) fn explore(filter: &str) -> Result<bool, String> {
 /// One explored model.
 struct Row {
     model: String,
-    /// `None` if the model failed, or stopped before its end.
+    /// `None` if the model failed, or did not say.
     executions: Option<u64>,
     time: Duration,
 }
@@ -89,38 +91,35 @@ impl Row {
         let time = seconds(self.time);
         match self.executions {
             Some(executions) => format!("{executions:>10} executions {time:>9}"),
-            None => format!("{:>21} {time:>9}", "FAILED"),
+            None => format!("{:>21} {time:>9}", "FAILED, or no count"),
         }
     }
 }
 
 fn explore_one(name: &str, model: String) -> Result<Row, String> {
     let mut command = cargo_test(name, FULL_BOUND);
-    command
-        .args(["--", "--nocapture", "--exact", &model])
-        // Loom's closing line, and not one line per switch of threads.
-        .env("LOOM_LOG", "loom::model=info")
-        .env("NO_COLOR", "1");
+    command.args(["--", "--nocapture", "--exact", &model]);
     let start = Instant::now();
-    let mut completed: Option<u64> = None;
+    let mut explored = None;
     let status = stream(&mut command, |line| {
         if let Some(executions) = executions(line) {
-            *completed.get_or_insert(0) += executions;
+            *explored.get_or_insert(0) += executions;
         }
     })?;
     let row = Row {
         model: format!("{name}::{model}"),
-        executions: completed.filter(|_| status.success()),
+        executions: explored.filter(|_| status.success()),
         time: start.elapsed(),
     };
     say(format_args!("{}: {}", row.model, row.described().trim()));
     Ok(row)
 }
 
-/// Reads the line that loom ends a complete exploration with.
+/// Reads the line that a model ends with; the harness may have begun that line with the test's name.
 fn executions(line: &str) -> Option<u64> {
-    let (_, count) = line.split_once("Completed in ")?;
-    count.strip_suffix(" iterations")?.parse().ok()
+    let (_, said) = line.split_once("loom ")?;
+    let (_, count) = said.strip_suffix(" executions")?.rsplit_once(": ")?;
+    count.parse().ok()
 }
 
 /// The names of all models of a crate.
@@ -169,12 +168,17 @@ mod tests {
 
     #[test]
     fn executions_are_read_from_the_closing_line_only() {
-        let line = " INFO loom::model: Completed in 1234 iterations";
-        assert_eq!(executions(line), Some(1234));
+        for line in [
+            "loom window against frees: 1234 executions",
+            "test tests::loom_free::a ... loom window against frees: 1234 executions",
+        ] {
+            assert_eq!(executions(line), Some(1234), "{line}");
+        }
         for line in [
             "",
-            " INFO loom::model:  ================== Iteration 20000 ==================",
-            "Completed in some iterations",
+            "1234 executions",
+            "loom window against frees: many executions",
+            "loom window against frees: 1234 executions so far",
             "test result: ok. 1 passed; 0 failed; 0 ignored",
         ] {
             assert_eq!(executions(line), None, "{line}");
