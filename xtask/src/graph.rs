@@ -6,7 +6,7 @@
 //! What is checked of each crate
 //! - it has a row, and each of our crates that it depends on is in that row;
 //! - it names no version of a crate that is not published, so that `cargo package` leaves that
-//!   line out, and nothing but its tests may need it;
+//!   line out;
 //! - `kr-testkit` is named in `tests/` directories only: in a unit test of a crate that it depends
 //!   on, every type of that crate would exist twice;
 //! - it inherits the workspace's lints and has a description and a license;

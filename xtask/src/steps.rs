@@ -159,7 +159,7 @@ fn selected(names: &[String]) -> impl Iterator<Item = &'static Step> {
 /// Runs the steps with these names (none: all) and reports; true if nothing failed.
 ///
 /// A failed step does not keep later ones from running, so that one run shows everything there is to
-/// mend. Only when the workspace does not build the rest is skipped.
+/// mend. Only when the workspace does not build is the rest skipped.
 pub(crate) fn run(names: &[String]) -> bool {
     let mut rows = Vec::new();
     let mut broken = false;
