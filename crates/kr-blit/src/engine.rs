@@ -17,7 +17,6 @@ pub trait Unfinished: Send + 'static {
 
 /// Why memory was not captured. The application's memory is untouched in every case.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum CaptureError<U> {
     /// Nothing of the capture runs any more.
     #[error("cannot save the memory")]
@@ -34,7 +33,6 @@ pub enum CaptureError<U> {
 
 /// Why memory was not put back. The application's memory is a mix of old and new bytes.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum RestoreError<T, U> {
     /// Nothing of the restore runs any more. A rescue may still put the bytes back.
     #[error("cannot put the memory back")]

@@ -1,0 +1,314 @@
+//! The engine: what outlives a window, and the gate in front of it.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use kr_blit::{BlitEngine, FullCopy};
+use kr_device::Device;
+use kr_policy::{Fixed, RestorePolicy};
+use kr_tracker::{AlreadyClaimed, Claim, Tracker};
+use kr_types::{AgentId, DispatchId, KernelId, Outcome, QueueId, Reason, RestoreMode};
+use parking_lot::Mutex;
+
+use crate::memory::{AgentMemory, Memory};
+use crate::report::Counts;
+use crate::target::{Leave, ReplayTarget};
+use crate::window::{Held, Window};
+use crate::{Clock, Dispatch, EngineStats, Limits, Observer, SystemClock};
+
+/// A free that was put off because a window held the memory: what really frees it. The engine runs
+/// it once, when the window has left, outside every lock.
+pub type ParkedFree = Box<dyn FnOnce() + Send>;
+
+/// Why an engine was not built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Another engine uses the same tracker. Two would restore over each other.
+    #[error("another engine already replays on these agents; drop it first")]
+    Claimed(#[from] AlreadyClaimed),
+    /// Two devices are for the same agent.
+    #[error("{0} was given to the builder twice")]
+    AgentTwice(AgentId),
+}
+
+/// Builds an [`Engine`].
+pub struct EngineBuilder<O> {
+    tracker: Arc<Tracker<ParkedFree>>,
+    observer: O,
+    agents: Vec<(AgentId, Arc<dyn AgentMemory>)>,
+    limits: Limits,
+    budget_bytes: u64,
+    policy: Arc<dyn RestorePolicy>,
+    clock: Arc<dyn Clock>,
+    restore: bool,
+}
+
+impl<O: Observer> EngineBuilder<O> {
+    fn new(tracker: Arc<Tracker<ParkedFree>>, observer: O) -> Self {
+        Self {
+            tracker,
+            observer,
+            agents: Vec::new(),
+            limits: Limits::default(),
+            budget_bytes: u64::MAX,
+            policy: Arc::new(Fixed(RestoreMode::Full)),
+            clock: Arc::new(SystemClock),
+            restore: true,
+        }
+    }
+
+    /// Adds an agent whose memory is saved and restored by plain copies.
+    ///
+    /// # Safety
+    ///
+    /// As for [`blit_engine`](Self::blit_engine).
+    #[must_use]
+    pub unsafe fn device<D: Device + Clone>(self, device: D) -> Self {
+        // A seed that differs from process to process.
+        let seed = RandomState::new().hash_one(device.agent());
+        let blit = FullCopy::new(device.clone(), seed);
+        // SAFETY: the caller's promise, handed on.
+        unsafe { self.blit_engine(device, blit) }
+    }
+
+    /// Adds an agent whose memory is saved and restored by `blit`, with blocks from `device`.
+    ///
+    /// # Safety
+    ///
+    /// The engine copies from and to device memory on the word of others. The caller promises that
+    /// - every region that the tracker lists for this agent is memory that `device` can read and
+    ///   write, from [`Tracker::record`] until its free was given out by the tracker;
+    /// - while a target of this agent is between [`reach`](ReplayTarget::reach) and
+    ///   [`leave`](ReplayTarget::leave) with no pass running, nothing else writes that memory, or
+    ///   the device defines such races.
+    #[must_use]
+    pub unsafe fn blit_engine<D: Device, B: BlitEngine>(mut self, device: D, blit: B) -> Self {
+        let agent = device.agent();
+        self.agents
+            .push((agent, Arc::new(Memory::new(device, blit))));
+        self
+    }
+
+    /// How long the steps of a window may take.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The most memory that one window may take to save what it must, in bytes. A dispatch that
+    /// needs more is declined with `budget`; exactly as much is admitted. Default: no limit but
+    /// what the device gives.
+    #[must_use]
+    pub fn budget_bytes(mut self, bytes: u64) -> Self {
+        self.budget_bytes = bytes;
+        self
+    }
+
+    /// How restore modes are chosen. Default: always full. A mode that an agent's engine does not
+    /// support counts as full.
+    #[must_use]
+    pub fn policy(mut self, policy: impl RestorePolicy) -> Self {
+        self.policy = Arc::new(policy);
+        self
+    }
+
+    /// Another clock, for tests.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Never puts memory back, so that later passes start from what earlier ones left. Wrong on
+    /// purpose: the negative control of anything that claims to test replay.
+    #[must_use]
+    pub fn without_restore(mut self) -> Self {
+        self.restore = false;
+        self
+    }
+
+    /// Claims the tracker and makes the engine.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]; nothing is claimed.
+    pub fn build(self) -> Result<Engine<O>, BuildError> {
+        let mut agents = HashMap::new();
+        for (agent, memory) in self.agents {
+            if agents.insert(agent, memory).is_some() {
+                return Err(BuildError::AgentTwice(agent));
+            }
+        }
+        Ok(Engine {
+            claim: self.tracker.claim()?,
+            active: AtomicBool::new(true),
+            finalizing: AtomicBool::new(false),
+            next_id: AtomicU64::new(1),
+            tracker: self.tracker,
+            observer: self.observer,
+            agents,
+            limits: self.limits,
+            budget_bytes: self.budget_bytes,
+            policy: self.policy,
+            clock: self.clock,
+            restore: self.restore,
+            counts: Counts::default(),
+            refused_kernels: Mutex::default(),
+            stuck_queues: Mutex::default(),
+        })
+    }
+}
+
+impl<O> fmt::Debug for EngineBuilder<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let agents: Vec<_> = self.agents.iter().map(|(agent, _)| agent).collect();
+        f.debug_struct("EngineBuilder")
+            .field("agents", &agents)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Replays dispatches for one profiler.
+///
+/// A backend calls [`dispatch`](Self::dispatch) for every launch that it intercepts, on the thread
+/// that made it. Any number of threads may do so at once.
+pub struct Engine<O> {
+    /// The gate's one load; the rest is touched only behind it.
+    active: AtomicBool,
+    finalizing: AtomicBool,
+    next_id: AtomicU64,
+    pub(crate) tracker: Arc<Tracker<ParkedFree>>,
+    pub(crate) observer: O,
+    pub(crate) agents: HashMap<AgentId, Arc<dyn AgentMemory>>,
+    pub(crate) limits: Limits,
+    pub(crate) budget_bytes: u64,
+    pub(crate) policy: Arc<dyn RestorePolicy>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) restore: bool,
+    pub(crate) counts: Counts,
+    /// Kernels that are declined from now on, with the reason.
+    pub(crate) refused_kernels: Mutex<HashMap<KernelId, Reason>>,
+    /// Queues that are declined until they are idle, with the reason.
+    pub(crate) stuck_queues: Mutex<HashMap<QueueId, Reason>>,
+    #[allow(
+        dead_code,
+        reason = "held for its drop, which lets the next engine claim the tracker"
+    )]
+    claim: Claim,
+}
+
+impl<O: Observer> Engine<O> {
+    /// Starts an engine over `tracker` for `observer`. Agents are added to the builder.
+    pub fn builder(tracker: Arc<Tracker<ParkedFree>>, observer: O) -> EngineBuilder<O> {
+        EngineBuilder::new(tracker, observer)
+    }
+
+    /// Sees one launch through: replays it, or passes it on. Returns when the passes have run, or
+    /// as soon as the launch was passed on.
+    ///
+    /// With replay off this is one relaxed load and [`Leave::Forward`].
+    pub fn dispatch<T>(&self, dispatch: &Dispatch, target: T) -> Outcome
+    where
+        T: ReplayTarget<Measured = O::Measured>,
+    {
+        // Relaxed: pairs with nothing. Turning replay on or off is not ordered with launches.
+        if !self.active.load(Relaxed) {
+            target.leave(Leave::Forward);
+            return Outcome::Untargeted;
+        }
+        self.dispatch_active(dispatch, Held::new(target))
+    }
+
+    #[inline(never)]
+    fn dispatch_active<T>(&self, dispatch: &Dispatch, held: Held<T>) -> Outcome
+    where
+        T: ReplayTarget<Measured = O::Measured>,
+    {
+        match guarded(|| self.observer.wants(dispatch)) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.forward(dispatch.agent, held);
+                self.counts.add(Outcome::Untargeted, None);
+                return Outcome::Untargeted;
+            }
+            Err(panic) => {
+                self.forward(dispatch.agent, held);
+                let reason = Reason::ToolPanicked;
+                self.counts.add(Outcome::Declined, Some(reason));
+                let kernel = &*dispatch.kernel_name;
+                tracing::warn!(kernel, %reason, panic, "dispatch declined: `wants` panicked");
+                return Outcome::Declined;
+            }
+        }
+        // Relaxed: only uniqueness matters.
+        let id = DispatchId(self.next_id.fetch_add(1, Relaxed));
+        Window::new(self, id, dispatch, held).run()
+    }
+
+    /// Passes a launch on, beside other dispatches and not into a window.
+    pub(crate) fn forward<T: ReplayTarget>(&self, agent: AgentId, held: Held<T>) {
+        let _beside = self.tracker.enter_dispatch(agent);
+        held.leave();
+    }
+
+    /// Turns replay on or off. Windows that are open finish.
+    pub fn set_active(&self, active: bool) {
+        if !self.is_finalizing() {
+            self.active.store(active, Relaxed);
+        }
+    }
+
+    /// The process is shutting down: no further window opens, and open ones end after the running
+    /// pass, without records. Cannot be undone.
+    pub fn finalize(&self) {
+        self.finalizing.store(true, Relaxed);
+        self.active.store(false, Relaxed);
+    }
+
+    /// Whether [`finalize`](Self::finalize) was called.
+    pub fn is_finalizing(&self) -> bool {
+        self.finalizing.load(Relaxed)
+    }
+
+    /// How many dispatches ended how.
+    pub fn stats(&self) -> EngineStats {
+        self.counts.get()
+    }
+
+    /// The profiler.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Kernels that are declined without being tried, since one of their passes did not end.
+    pub fn refused_kernels(&self) -> HashSet<KernelId> {
+        self.refused_kernels.lock().keys().copied().collect()
+    }
+}
+
+impl<O> fmt::Debug for Engine<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("active", &self.active)
+            .field("stats", &self.counts.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Calls into the profiler. A panic comes back as its message.
+pub(crate) fn guarded<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+    // Unwind safety: what the profiler's own state looks like after its panic is its business; the
+    // engine's arguments are dropped or only read afterwards.
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        text.unwrap_or("no message").to_owned()
+    })
+}

@@ -1,0 +1,150 @@
+//! The runtime that an application uses.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use kr_device::Device;
+use kr_device::host::{HostCounters, HostDevice};
+use kr_tracker::{Tracker, TrackerConfig};
+use kr_types::{AgentId, MemoryClass, QueueId, Tier};
+use parking_lot::{Mutex, RwLock};
+
+use super::own_queue::OwnQueue;
+use super::queue::Outstanding;
+use super::{HostBuffer, HostError, HostQueue, HostTarget};
+use crate::{Engine, EngineBuilder, Observer, ParkedFree};
+
+/// Whoever sees the launches of a runtime before its queues do.
+pub trait Intercept: Send + Sync {
+    /// Takes one launch over: it has to be passed on, or run.
+    fn intercept(&self, target: HostTarget);
+}
+
+impl<O: Observer<Measured = HostCounters>> Intercept for Engine<O> {
+    fn intercept(&self, target: HostTarget) {
+        let dispatch = target.dispatch().clone();
+        self.dispatch(&dispatch, target);
+    }
+}
+
+/// A GPU runtime on a [`HostDevice`]. A handle: clones are the same runtime.
+#[derive(Clone)]
+pub struct HostRuntime(Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) device: HostDevice,
+    pub(super) tracker: Arc<Tracker<ParkedFree>>,
+    pub(super) own_queue: OwnQueue,
+    /// Application runs that are on the runtime's own queue.
+    pub(super) own_outstanding: Arc<Outstanding>,
+    queues: Mutex<Vec<(QueueId, Arc<Outstanding>)>>,
+    next_queue: AtomicU64,
+    interceptor: RwLock<Option<Arc<dyn Intercept>>>,
+}
+
+impl Inner {
+    pub(super) fn agent(&self) -> AgentId {
+        self.device.agent()
+    }
+
+    pub(super) fn interceptor(&self) -> Option<Arc<dyn Intercept>> {
+        self.interceptor.read().clone()
+    }
+
+    /// The outstanding work of every queue but `queue`, the runtime's own included.
+    pub(super) fn other_queues(&self, queue: QueueId) -> Vec<Arc<Outstanding>> {
+        let queues = self.queues.lock();
+        let others = queues.iter().filter(|(id, _)| *id != queue);
+        let others = others.map(|(_, outstanding)| outstanding.clone());
+        others.chain([self.own_outstanding.clone()]).collect()
+    }
+}
+
+impl HostRuntime {
+    /// A runtime on a new device with the default configuration.
+    pub fn new(agent: AgentId) -> Self {
+        Self::with_device(HostDevice::new(agent), TrackerConfig::default())
+    }
+
+    /// A runtime on `device`.
+    pub fn with_device(device: HostDevice, tracker: TrackerConfig) -> Self {
+        Self(Arc::new(Inner {
+            own_queue: OwnQueue::new(device.clone()),
+            own_outstanding: Arc::default(),
+            tracker: Arc::new(Tracker::new(tracker)),
+            queues: Mutex::default(),
+            next_queue: AtomicU64::new(1),
+            interceptor: RwLock::default(),
+            device,
+        }))
+    }
+
+    /// The device.
+    pub fn device(&self) -> &HostDevice {
+        &self.0.device
+    }
+
+    /// The inventory of the runtime's buffers.
+    pub fn tracker(&self) -> &Arc<Tracker<ParkedFree>> {
+        &self.0.tracker
+    }
+
+    /// Starts an engine over this runtime's memory. Build it and [`attach`](Self::attach) it.
+    pub fn engine<O: Observer<Measured = HostCounters>>(&self, observer: O) -> EngineBuilder<O> {
+        let builder = Engine::builder(self.0.tracker.clone(), observer);
+        // SAFETY:
+        // - the tracker lists buffers of this runtime on this device, whose blocks live until the
+        //   tracker gave out their free; and the device checks every access against its mappings;
+        // - memory of the host device is atomic words: it defines races.
+        unsafe { builder.device(self.0.device.clone()) }
+    }
+
+    /// Puts an engine in front of all queues. It replaces one that was attached before.
+    pub fn attach<E: Intercept + 'static>(&self, engine: impl Into<Arc<E>>) -> Arc<E> {
+        let engine = engine.into();
+        *self.0.interceptor.write() = Some(engine.clone());
+        engine
+    }
+
+    /// Takes the engine away again. Windows that are open finish.
+    pub fn detach(&self) {
+        *self.0.interceptor.write() = None;
+    }
+
+    /// Allocates a buffer of device memory; its contents are unspecified.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Empty`] for no bytes, [`HostError::Device`] if there is no room.
+    pub fn alloc(&self, bytes: u64) -> Result<HostBuffer, HostError> {
+        let bytes = NonZeroU64::new(bytes).ok_or(HostError::Empty)?;
+        let block = self.0.device.alloc(Tier::Device, bytes)?;
+        let buffer = HostBuffer::new(self.0.clone(), block);
+        let (agent, class) = (self.0.agent(), MemoryClass::Vram);
+        let recorded = self
+            .0
+            .tracker
+            .record(agent, buffer.addr(), bytes.get(), class);
+        if let Err(error) = recorded {
+            // The tracker declines replay on the agent from now on; the application goes on.
+            tracing::error!(%error, "a buffer could not be tracked");
+        }
+        Ok(buffer)
+    }
+
+    /// Creates a queue.
+    pub fn queue(&self) -> HostQueue {
+        // Relaxed: only uniqueness matters.
+        let id = QueueId(self.0.next_queue.fetch_add(1, Relaxed));
+        let outstanding = Arc::<Outstanding>::default();
+        self.0.queues.lock().push((id, outstanding.clone()));
+        HostQueue::new(self.0.clone(), id, outstanding)
+    }
+}
+
+impl std::fmt::Debug for HostRuntime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HostRuntime({})", self.0.agent())
+    }
+}

@@ -1,0 +1,457 @@
+//! One window from inside: what happens while the agent is ours.
+//!
+//! Drain, hold and reach, capture, passes with a restore before each but the first, verdict.
+//!
+//! Invariants
+//! - Memory is the input when a pass starts: it was just captured, or just put back in full.
+//! - `held.how` is set right before and right after everything that changes what leaving must do.
+//! - After a restore that failed no pass runs; the snapshot is gone, which the type sees to.
+
+use std::time::Duration;
+
+use kr_blit::Verdict;
+use kr_policy::Facts;
+use kr_types::{Outcome, PassIndex, Reason, Region, RestoreMode};
+
+use crate::engine::guarded;
+use crate::memory::{AgentMemory, NoSnapshot, NotRestored, Snapshot, in_full};
+use crate::target::{Leave, ReplayTarget, TargetError};
+use crate::window::{ALWAYS_GOOD, Stop, Window};
+use crate::{Observer, ParkedFree, PassContext, PassPlan, PassStats};
+
+/// Whether another pass follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Pass,
+    Last,
+}
+
+/// A window that has entered its agent.
+pub(crate) struct Inside<'w, 'e, O: Observer, T: ReplayTarget> {
+    window: &'w mut Window<'e, O, T>,
+    memory: &'w dyn AgentMemory,
+    tracked: &'w mut kr_tracker::Window<'e, ParkedFree>,
+    /// Time of pass 0, which sets the limit of later ones.
+    first_pass: Duration,
+}
+
+impl<'w, 'e, O, T> Inside<'w, 'e, O, T>
+where
+    O: Observer,
+    T: ReplayTarget<Measured = O::Measured>,
+{
+    pub(crate) fn new(
+        window: &'w mut Window<'e, O, T>,
+        memory: &'w dyn AgentMemory,
+        tracked: &'w mut kr_tracker::Window<'e, ParkedFree>,
+    ) -> Self {
+        Self {
+            window,
+            memory,
+            tracked,
+            first_pass: Duration::ZERO,
+        }
+    }
+
+    /// Runs all passes. On `Ok` the records are good.
+    pub(crate) fn replay(mut self) -> Result<Outcome, Stop> {
+        self.enter()?;
+        let mut snapshot = self.capture()?;
+        let mode = self.choose_mode();
+        let mut pass = PassIndex::FIRST;
+        loop {
+            let user;
+            (snapshot, user) = self.run_pass(pass, snapshot)?;
+            if self.after_pass(pass, user)? == Next::Last {
+                break;
+            }
+            pass = pass.next();
+            snapshot = self.restore(pass, mode, snapshot)?;
+        }
+        self.verdict(snapshot)
+    }
+
+    /// Drains the agent's other queues, then holds this one and waits for what came before.
+    fn enter(&mut self) -> Result<(), Stop> {
+        let limits = self.window.engine.limits;
+        let (agent, queue) = (self.window.dispatch.agent, self.window.dispatch.queue);
+
+        let start = self.now();
+        let drained = self.window.held.target().drain(limits.drain);
+        self.window.report.stats.drain = self.now() - start;
+        if !drained.map_err(declined)? {
+            let what = format!("other queues of {agent} had work after {:?}", limits.drain);
+            return Err(self.stuck(Reason::DrainTimeout, what));
+        }
+
+        self.window.held.target().hold().map_err(declined)?;
+        self.window.held.how = Leave::RunOnce;
+
+        let start = self.now();
+        let reached = self.window.held.target().reach(limits.reach);
+        self.window.report.stats.reach = self.now() - start;
+        if !reached.map_err(declined)? {
+            let what = format!(
+                "earlier work on {queue} had not ended after {:?}",
+                limits.reach
+            );
+            return Err(self.stuck(Reason::ReachTimeout, what));
+        }
+        Ok(())
+    }
+
+    /// Declines, and declines this queue from now on until it has been idle.
+    fn stuck(&self, reason: Reason, what: String) -> Stop {
+        let queue = self.window.dispatch.queue;
+        self.window.engine.stuck_queues.lock().insert(queue, reason);
+        Stop::declined(reason, what)
+    }
+
+    fn capture(&mut self) -> Result<Box<dyn Snapshot>, Stop> {
+        let start = self.now();
+        let regions = self.tracked.capture_list().regions;
+        let listed = self.now();
+        let bytes = regions
+            .iter()
+            .map(|r| r.len_bytes().get())
+            .fold(0, u64::saturating_add);
+        // Memory may have been allocated since admission looked.
+        self.window
+            .check_budget(self.memory, bytes, regions.len() as u64)?;
+        let limit = self.window.engine.limits.capture;
+        // SAFETY: the window is open, drained, held and reached, and no pass runs; what the tracker
+        // lists is the promise made to the engine's builder.
+        let captured = unsafe { self.memory.capture(&regions, limit) };
+        let ended = self.now();
+        let stats = &mut self.window.report.stats;
+        (stats.regions, stats.bytes) = (regions.len() as u64, bytes);
+        (stats.list, stats.capture) = (listed - start, ended - listed);
+        captured.map_err(|error| match error {
+            NoSnapshot::Place(what) => Stop::declined(Reason::PlanFailed, what),
+            NoSnapshot::Capture(what) => Stop::declined(Reason::CaptureFailed, what),
+        })
+    }
+
+    fn choose_mode(&mut self) -> RestoreMode {
+        let mode = self.window.engine.policy.choose(&Facts {
+            kernel: self.window.dispatch.kernel,
+            passes: self.window.plan.total(),
+            live_bytes: self.window.report.stats.bytes,
+        });
+        let mode = match self.memory.supports(mode) {
+            true => mode,
+            false => RestoreMode::Full,
+        };
+        self.window.report.mode = Some(mode);
+        mode
+    }
+
+    /// Runs one pass and keeps its record. Takes the snapshot since a pass that goes wrong may need
+    /// it, for good.
+    fn run_pass(
+        &mut self,
+        pass: PassIndex,
+        snapshot: Box<dyn Snapshot>,
+    ) -> Result<(Box<dyn Snapshot>, O::UserData), Stop> {
+        let engine = self.window.engine;
+        let context = self.context(pass);
+        let mut user = self.window.user.clone();
+
+        let start = self.now();
+        guarded(|| engine.observer.pass_enter(&context, &mut user))
+            .map_err(|panic| tool_panicked("pass_enter", pass, &panic))?;
+        let entered = self.now();
+        let target = self.window.held.target();
+        target.start_pass(context.id, pass).map_err(declined)?;
+        self.window.held.how = Leave::Adopt;
+        let limit = match pass {
+            PassIndex::FIRST => engine.limits.first_pass,
+            _ => engine.limits.later_pass(self.first_pass),
+        };
+        let ended = self.window.held.target().wait_pass(limit);
+        let executed = self.now();
+        let stats = self.pass_stats(pass);
+        stats.callbacks = entered - start;
+        stats.execute = executed - entered;
+        let measured = match ended {
+            Ok(Some(measured)) => measured,
+            Ok(None) => return Err(self.pass_timeout(pass, limit, snapshot)),
+            Err(error) => return Err(self.pass_error(pass, error, snapshot)),
+        };
+        self.window.held.how = Leave::Complete;
+        if pass == PassIndex::FIRST {
+            self.first_pass = executed - entered;
+        }
+
+        let exited = guarded(|| engine.observer.pass_exit(&context, &mut user, measured));
+        let exit = self.now() - executed;
+        self.pass_stats(pass).callbacks += exit;
+        let record = exited.map_err(|panic| tool_panicked("pass_exit", pass, &panic))?;
+        self.window.records.push(record);
+        Ok((snapshot, user))
+    }
+
+    /// Decides whether another pass follows, and whether the window may go on at all.
+    fn after_pass(&mut self, pass: PassIndex, mut user: O::UserData) -> Result<Next, Stop> {
+        let engine = self.window.engine;
+        let context = self.context(pass);
+        let executed = pass.0.saturating_add(1);
+        let last = self.window.plan.total() == Some(executed);
+        let asks = !matches!(self.window.plan, PassPlan::Exactly(_));
+        let next = if last {
+            Next::Last
+        } else if asks {
+            match guarded(|| engine.observer.wants_another(&context, &mut user))
+                .map_err(|panic| tool_panicked("wants_another", pass, &panic))?
+            {
+                true => self.within_caps(executed),
+                false => Next::Last,
+            }
+        } else {
+            Next::Pass
+        };
+        self.undisturbed()?;
+        if next == Next::Pass {
+            // From here on memory is going to be put back, which must not happen any more if ...
+            if self.tracked.parked_over_bound() {
+                let what = format!(
+                    "{} bytes were freed during the window, more than may be kept back",
+                    self.tracked.parked_bytes()
+                );
+                return Err(Stop::declined(Reason::Budget, what));
+            }
+            if engine.is_finalizing() {
+                return Err(Stop::declined(
+                    Reason::Finalizing,
+                    "the process is shutting down",
+                ));
+            }
+        }
+        Ok(next)
+    }
+
+    /// Ends an open-ended loop that has gone on for too long.
+    fn within_caps(&mut self, executed: u32) -> Next {
+        let limits = &self.window.engine.limits;
+        let open_ended = self.window.plan == PassPlan::OpenEnded;
+        let time = self.now() - self.window.started;
+        if open_ended && (executed >= limits.open_ended_passes || time >= limits.open_ended_time) {
+            self.window.report.capped = true;
+            return Next::Last;
+        }
+        Next::Pass
+    }
+
+    /// Stops the window if work entered the agent from inside it: a restore would undo that work,
+    /// and the pass beside it was not alone.
+    fn undisturbed(&self) -> Result<(), Stop> {
+        if self.tracked.is_reentered() {
+            let what = format!(
+                "a callback of the profiler launched work on {} during the window",
+                self.window.dispatch.agent
+            );
+            return Err(Stop::declined(Reason::Reentrant, what));
+        }
+        Ok(())
+    }
+
+    /// Puts memory back to the input of `pass`.
+    fn restore(
+        &mut self,
+        pass: PassIndex,
+        mode: RestoreMode,
+        snapshot: Box<dyn Snapshot>,
+    ) -> Result<Box<dyn Snapshot>, Stop> {
+        if !self.window.engine.restore {
+            return Ok(snapshot);
+        }
+        let start = self.now();
+        let (snapshot, bytes) = self.put_back(mode, snapshot).map_err(|what| {
+            Stop::failed(Reason::RestoreFailed, format!("before {pass}: {what}"))
+        })?;
+        let restore = self.now() - start;
+        self.window.report.stats.passes.push(PassStats {
+            pass: pass.0,
+            restore,
+            restored_bytes: bytes,
+            ..PassStats::default()
+        });
+        Ok(snapshot)
+    }
+
+    /// Puts memory back and says in `held.how` what it is afterwards. The error says so in words.
+    fn put_back(
+        &mut self,
+        mode: RestoreMode,
+        snapshot: Box<dyn Snapshot>,
+    ) -> Result<(Box<dyn Snapshot>, u64), String> {
+        self.window.held.how = Leave::Deviated;
+        let limit = self.window.engine.limits.restore;
+        let alive = |region: &Region| self.tracked.holds(region);
+        // SAFETY: the window is open and held, no pass runs, and `alive` asks the window itself.
+        match unsafe { snapshot.restore(mode, &alive, limit) } {
+            Ok(restored) => {
+                self.window.held.how = Leave::RunOnce;
+                Ok(restored)
+            }
+            Err(NotRestored::Rescued(cause)) => {
+                self.window.held.how = Leave::RunOnce;
+                Err(format!(
+                    "{cause}; a copy by the host put the memory back, and the dispatch runs once \
+                     more for the application"
+                ))
+            }
+            Err(NotRestored::Torn(cause)) => {
+                Err(format!("{cause}; the application's memory may deviate"))
+            }
+        }
+    }
+
+    /// A pass has not ended within its limit.
+    fn pass_timeout(
+        &mut self,
+        pass: PassIndex,
+        limit: Duration,
+        snapshot: Box<dyn Snapshot>,
+    ) -> Stop {
+        let (engine, dispatch) = (self.window.engine, self.window.dispatch);
+        let reason = Reason::PassTimeout;
+        engine
+            .refused_kernels
+            .lock()
+            .insert(dispatch.kernel, reason);
+        let what = format!(
+            "{pass} of `{}` had not ended after {limit:?}",
+            dispatch.kernel_name
+        );
+        if pass == PassIndex::FIRST {
+            return Stop::declined(
+                reason,
+                format!("{what}; it goes on as the application's run"),
+            );
+        }
+        if !self.window.held.target().cancel_pass(engine.limits.cancel) {
+            self.window.held.how = Leave::Deviated;
+            self.memory.give_up();
+            return Stop::failed(
+                reason,
+                format!(
+                    "{what} and could not be stopped; the application's memory may deviate, and \
+                     nothing is replayed on {} any more",
+                    dispatch.agent
+                ),
+            );
+        }
+        self.run_again(reason, &what, snapshot)
+    }
+
+    /// A pass has ended with an error.
+    fn pass_error(
+        &mut self,
+        pass: PassIndex,
+        error: TargetError,
+        snapshot: Box<dyn Snapshot>,
+    ) -> Stop {
+        if pass == PassIndex::FIRST {
+            self.window.held.how = Leave::Fault;
+            return declined(error);
+        }
+        let what = format!("{pass} ended with an error: {}", error.message);
+        self.run_again(error.reason, &what, snapshot)
+    }
+
+    /// Gives the application its one run back: puts memory back, then lets it run unprofiled.
+    fn run_again(&mut self, reason: Reason, what: &str, snapshot: Box<dyn Snapshot>) -> Stop {
+        let then = match self.put_back(RestoreMode::Full, snapshot) {
+            Ok(_) => "the dispatch runs once more for the application".to_owned(),
+            Err(why) => why,
+        };
+        Stop::failed(reason, format!("{what}; {then}"))
+    }
+
+    /// The final check; repairs what it can.
+    fn verdict(&mut self, snapshot: Box<dyn Snapshot>) -> Result<Outcome, Stop> {
+        let verdict = self.verify(&*snapshot)?;
+        match verdict {
+            Verdict::Clean => Ok(Outcome::Replayed),
+            // Nothing started after the restore that made the list.
+            Verdict::UnlistedChange { .. } if self.window.records.len() as u32 <= ALWAYS_GOOD => {
+                Ok(Outcome::Replayed)
+            }
+            Verdict::UnlistedChange { .. } => self.repair(&verdict, snapshot),
+            _ => Err(Stop::failed(
+                Reason::RestoreFailed,
+                format!("{verdict}; the application's memory may deviate"),
+            )),
+        }
+    }
+
+    fn verify(&mut self, snapshot: &dyn Snapshot) -> Result<Verdict, Stop> {
+        let start = self.now();
+        let alive = |region: &Region| self.tracked.holds(region);
+        // SAFETY: the window is open and held, no pass runs, and `alive` asks the window itself.
+        let verdict = unsafe { snapshot.verify(&alive) };
+        let took = self.now() - start;
+        self.window.report.stats.verify += took;
+        verdict.map_err(|error| {
+            let what = format!("the final check could not be made: {}", in_full(&error));
+            Stop::failed(Reason::RestoreFailed, what)
+        })
+    }
+
+    /// Runs the suspect passes again, on memory that is put back in full before each.
+    fn repair(
+        &mut self,
+        found: &Verdict,
+        mut snapshot: Box<dyn Snapshot>,
+    ) -> Result<Outcome, Stop> {
+        let executed = self.window.records.len() as u32;
+        self.window.records.truncate(ALWAYS_GOOD as usize);
+        for pass in (ALWAYS_GOOD..executed).map(PassIndex) {
+            snapshot = self.restore(pass, RestoreMode::Full, snapshot)?;
+            (snapshot, _) = self.run_pass(pass, snapshot)?;
+            self.undisturbed()?;
+        }
+        let again = self.verify(&*snapshot)?;
+        if again != Verdict::Clean {
+            let what = format!("{found}; after a repair still {again}");
+            return Err(self.run_again(Reason::UnlistedChange, &what, snapshot));
+        }
+        self.window.report.message = Some(format!("{found}; passes from 2 on ran again"));
+        Ok(Outcome::Repaired)
+    }
+
+    fn context(&self, pass: PassIndex) -> PassContext<'e> {
+        PassContext {
+            id: self.window.report.id,
+            dispatch: self.window.dispatch,
+            pass,
+            total: self.window.plan.total(),
+        }
+    }
+
+    /// The statistics of the pass that is running: its restore opened the entry, if it had one.
+    fn pass_stats(&mut self, pass: PassIndex) -> &mut PassStats {
+        let passes = &mut self.window.report.stats.passes;
+        if passes.last().is_none_or(|last| last.pass != pass.0) {
+            passes.push(PassStats {
+                pass: pass.0,
+                ..PassStats::default()
+            });
+        }
+        passes.last_mut().expect("one was pushed if there was none")
+    }
+
+    fn now(&self) -> Duration {
+        self.window.engine.clock.now()
+    }
+}
+
+fn declined(error: TargetError) -> Stop {
+    Stop::declined(error.reason, error.message)
+}
+
+fn tool_panicked(callback: &str, pass: PassIndex, panic: &str) -> Stop {
+    let what = format!("`{callback}` of {pass} panicked: {panic}");
+    Stop::declined(Reason::ToolPanicked, what)
+}
