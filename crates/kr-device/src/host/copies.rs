@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use kr_types::DeviceAddr;
 use parking_lot::{Condvar, Mutex};
 
 use super::faults::{Fault, Faults};
@@ -62,11 +63,64 @@ impl HostFence {
 }
 
 struct Submission {
-    chunks: Vec<CopyOp>,
-    claimed: usize,
-    landed: usize,
+    copies: Vec<CopyOp>,
+    /// Where the next chunk starts: in which copy, and how many bytes into it.
+    next: (usize, u64),
+    /// Chunks claimed and not landed.
+    in_hand: usize,
     error: Option<DeviceError>,
     fence: HostFence,
+}
+
+/// A piece of a copy that one worker does.
+struct Chunk {
+    op: CopyOp,
+    /// The first of its copy.
+    first: bool,
+}
+
+impl Submission {
+    fn new(copies: &[CopyOp]) -> Self {
+        Self {
+            copies: copies.to_vec(),
+            next: (0, 0),
+            in_hand: 0,
+            error: None,
+            fence: HostFence::new(),
+        }
+    }
+
+    /// Claims the next chunk. After a failure none is left: the destinations are unknown anyway.
+    fn claim(&mut self) -> Option<Chunk> {
+        let (index, offset) = self.next;
+        let copy = self.copies.get(index).filter(|_| self.error.is_none())?;
+        let left = copy.len.get() - offset;
+        let op = CopyOp {
+            // Where these saturate, no memory is mapped: the copy faults.
+            from: DeviceAddr(copy.from.0.saturating_add(offset)),
+            to: DeviceAddr(copy.to.0.saturating_add(offset)),
+            len: left.min(CHUNK).try_into().ok()?,
+        };
+        self.next = if left > CHUNK {
+            (index, offset + CHUNK)
+        } else {
+            (index + 1, 0)
+        };
+        self.in_hand += 1;
+        let first = offset == 0;
+        Some(Chunk { op, first })
+    }
+
+    fn land(&mut self, result: Result<(), DeviceError>) {
+        self.in_hand -= 1;
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.in_hand == 0 && (self.error.is_some() || self.next.0 == self.copies.len())
+    }
 }
 
 #[derive(Default)]
@@ -106,21 +160,15 @@ impl CopyWorkers {
     }
 
     pub(super) fn submit(&self, copies: &[CopyOp]) -> HostFence {
-        let fence = HostFence::new();
-        let chunks: Vec<CopyOp> = copies.iter().flat_map(chunks_of).collect();
+        let submission = Submission::new(copies);
+        let fence = submission.fence.clone();
         let mut queue = self.shared.queue.lock();
-        if chunks.is_empty() && queue.submissions.is_empty() {
+        if copies.is_empty() && queue.submissions.is_empty() {
             drop(queue);
             fence.complete(Ok(()));
             return fence;
         }
-        queue.submissions.push_back(Submission {
-            chunks,
-            claimed: 0,
-            landed: 0,
-            error: None,
-            fence: fence.clone(),
-        });
+        queue.submissions.push_back(submission);
         drop(queue);
         self.shared.work.notify_all();
         fence
@@ -139,40 +187,19 @@ impl Drop for CopyWorkers {
     }
 }
 
-fn chunks_of(copy: &CopyOp) -> impl Iterator<Item = CopyOp> + use<> {
-    let copy = *copy;
-    (0..copy.len.get().div_ceil(CHUNK)).filter_map(move |i| {
-        let offset = i * CHUNK;
-        Some(CopyOp {
-            from: copy.from.checked_add(offset)?,
-            to: copy.to.checked_add(offset)?,
-            len: (copy.len.get() - offset).min(CHUNK).try_into().ok()?,
-        })
-    })
-}
-
 impl Shared {
     fn work(&self) {
         let mut queue = self.queue.lock();
         loop {
             // An empty submission, or one whose last chunk has just landed, is finished here.
-            while let Some(front) = queue.submissions.front() {
-                if front.landed < front.chunks.len() {
-                    break;
-                }
+            while queue.submissions.front().is_some_and(Submission::is_done) {
                 let Some(done) = queue.submissions.pop_front() else {
                     break;
                 };
                 done.fence.complete(done.error.map_or(Ok(()), Err));
                 self.work.notify_all();
             }
-            let claim = queue.submissions.front_mut().and_then(|front| {
-                let chunk = *front.chunks.get(front.claimed)?;
-                front.claimed += 1;
-                // After a failure the rest is skipped: its destinations are unknown anyway.
-                Some((chunk, front.error.is_some()))
-            });
-            let Some((chunk, skip)) = claim else {
+            let Some(chunk) = queue.submissions.front_mut().and_then(Submission::claim) else {
                 if queue.stopping && queue.submissions.is_empty() {
                     return;
                 }
@@ -180,19 +207,16 @@ impl Shared {
                 continue;
             };
             drop(queue);
-            let result = if skip { Ok(()) } else { self.copy(chunk) };
+            let result = self.copy(&chunk);
             queue = self.queue.lock();
             // The submission is still in front: it leaves only when this chunk has landed.
             if let Some(front) = queue.submissions.front_mut() {
-                front.landed += 1;
-                if let Err(error) = result {
-                    front.error.get_or_insert(error);
-                }
+                front.land(result);
             }
         }
     }
 
-    fn copy(&self, chunk: CopyOp) -> Result<(), DeviceError> {
+    fn copy(&self, Chunk { op, first }: &Chunk) -> Result<(), DeviceError> {
         let failed = |detail: &str| DeviceError::Failed {
             agent: self.space.agent(),
             operation: "copy",
@@ -201,12 +225,12 @@ impl Shared {
         if !self.faults.gate().pass() {
             return Err(failed("the device went away"));
         }
-        if self.faults.strikes(Fault::Copy) {
+        if *first && self.faults.strikes(Fault::Copy) {
             return Err(failed("injected fault"));
         }
-        let len = chunk.len.get();
-        let (from, from_offset) = self.space.find(chunk.from, len)?;
-        let (to, to_offset) = self.space.find(chunk.to, len)?;
+        let len = op.len.get();
+        let (from, from_offset) = self.space.find(op.from, len)?;
+        let (to, to_offset) = self.space.find(op.to, len)?;
         let mut stage = [0; STAGE];
         let mut done = 0;
         while done < len {
@@ -222,23 +246,51 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kr_types::DeviceAddr;
+
+    fn op(from: u64, to: u64, len: u64) -> CopyOp {
+        CopyOp {
+            from: DeviceAddr(from),
+            to: DeviceAddr(to),
+            len: len.try_into().unwrap(),
+        }
+    }
 
     #[test]
-    fn chunks_cover_a_copy_once() {
-        for len in [1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK] {
-            let op = CopyOp {
-                from: DeviceAddr(64),
-                to: DeviceAddr(1 << 40),
-                len: len.try_into().unwrap(),
-            };
+    fn chunks_cover_each_copy_once() {
+        let lens = [1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK];
+        let mut submission = Submission::new(&lens.map(|len| op(64, 1 << 40, len)));
+        for len in lens {
             let mut next = 0;
-            for chunk in chunks_of(&op) {
-                assert_eq!(chunk.from, DeviceAddr(64 + next));
-                assert_eq!(chunk.to, DeviceAddr((1 << 40) + next));
-                next += chunk.len.get();
+            while next < len {
+                let Chunk { op, first } = submission.claim().unwrap();
+                assert_eq!(op.from, DeviceAddr(64 + next));
+                assert_eq!(op.to, DeviceAddr((1 << 40) + next));
+                assert_eq!(first, next == 0);
+                next += op.len.get();
+                assert!(!submission.is_done());
+                submission.land(Ok(()));
             }
             assert_eq!(next, len);
         }
+        assert!(submission.is_done() && submission.claim().is_none());
+    }
+
+    #[test]
+    fn a_failure_ends_a_submission_when_what_is_in_hand_has_landed() {
+        let mut submission = Submission::new(&[op(64, 1 << 40, u64::MAX)]);
+        let failure = |addr| DeviceError::Fault {
+            agent: kr_types::AgentId(0),
+            addr: DeviceAddr(addr),
+            len: CHUNK,
+        };
+        for _ in 0..3 {
+            submission.claim().unwrap();
+        }
+        submission.land(Ok(()));
+        submission.land(Err(failure(1)));
+        assert!(submission.claim().is_none() && !submission.is_done());
+        submission.land(Err(failure(2)));
+        assert!(submission.is_done());
+        assert_eq!(submission.error, Some(failure(1)), "the first counts");
     }
 }

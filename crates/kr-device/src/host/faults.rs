@@ -12,7 +12,7 @@ pub enum Fault {
     Alloc,
     /// [`Device::submit`](crate::Device::submit) starts nothing.
     Submit,
-    /// A copy of a submission fails: its fence reports the error.
+    /// A copy of a submission, which counts once however long it is: its fence reports the error.
     Copy,
     /// [`Device::read`](crate::Device::read) fails.
     Read,
