@@ -1,5 +1,5 @@
 //! What tests of this workspace share: each seam's contract as a suite that every implementation
-//! runs.
+//! runs ([`conformance`]), and fakes that do what a script says ([`replay`]).
 //!
 //! Invariants
 //! - A suite assumes what the seam's documentation promises and nothing else, so it passes on any
@@ -11,3 +11,4 @@
 //! this one depends on would see that crate's types twice.
 
 pub mod conformance;
+pub mod replay;

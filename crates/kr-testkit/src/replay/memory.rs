@@ -1,0 +1,138 @@
+//! An application's memory, and its kernel.
+
+use kr_device::host::HostDevice;
+use kr_replay::host::{HostBuffer, HostRuntime};
+use kr_types::DeviceAddr;
+use parking_lot::Mutex;
+
+/// Lengths of the buffers in bytes: less than a word, one word and a piece, more than a page.
+const LENS: [usize; 3] = [5, 100, 4100];
+
+/// Buffers of a runtime, and a kernel that changes every byte of them in place.
+///
+/// One run takes each byte through one step of a cycle of length 256, so that after 0, 1, ... 255
+/// runs every byte is different: memory tells how often the kernel has run.
+pub struct AppMemory {
+    device: HostDevice,
+    addrs: Vec<DeviceAddr>,
+    initial: Vec<Vec<u8>>,
+    buffers: Mutex<Vec<Option<HostBuffer>>>,
+}
+
+impl AppMemory {
+    /// New buffers, filled with a pattern that depends on `salt`.
+    pub fn new(runtime: &HostRuntime, salt: u8) -> Self {
+        let device = runtime.device().clone();
+        let (mut addrs, mut initial, mut buffers) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, len) in LENS.into_iter().enumerate() {
+            let bytes: Vec<u8> = (0..len)
+                .map(|j| (j as u8).wrapping_mul(37) ^ salt ^ (i as u8) << 6)
+                .collect();
+            let buffer = runtime
+                .alloc(len as u64)
+                .expect("the host has a few pages of memory");
+            device
+                .write_bytes(buffer.addr(), &bytes)
+                .expect("the buffer was just made");
+            addrs.push(buffer.addr());
+            initial.push(bytes);
+            buffers.push(Some(buffer));
+        }
+        Self {
+            device,
+            addrs,
+            initial,
+            buffers: Mutex::new(buffers),
+        }
+    }
+
+    /// Where the buffers start.
+    pub fn addrs(&self) -> &[DeviceAddr] {
+        &self.addrs
+    }
+
+    /// How many bytes they have together.
+    pub fn len_bytes(&self) -> u64 {
+        LENS.iter().sum::<usize>() as u64
+    }
+
+    /// Frees a buffer, as the application or a profiler's callback would.
+    pub fn free(&self, index: usize) {
+        let buffer = self.buffers.lock()[index].take();
+        drop(buffer);
+    }
+
+    /// What the buffers hold.
+    pub fn bytes(&self) -> Vec<Vec<u8>> {
+        let read = |(addr, initial): (&DeviceAddr, &Vec<u8>)| {
+            let mut bytes = vec![0; initial.len()];
+            self.device
+                .read_bytes(*addr, &mut bytes)
+                .expect("the buffer is alive");
+            bytes
+        };
+        self.addrs.iter().zip(&self.initial).map(read).collect()
+    }
+
+    /// What they would hold after `runs` runs from their initial contents.
+    pub fn after(&self, runs: u32) -> Vec<Vec<u8>> {
+        let mut bytes = self.initial.clone();
+        for byte in bytes.iter_mut().flatten() {
+            for _ in 0..runs {
+                *byte = step(*byte);
+            }
+        }
+        bytes
+    }
+
+    /// What they would hold after one run that stopped half way.
+    pub fn after_half_a_run(&self) -> Vec<Vec<u8>> {
+        let mut bytes = self.initial.clone();
+        for buffer in &mut bytes {
+            let half = buffer.len() / 2;
+            buffer[..half].iter_mut().for_each(|b| *b = step(*b));
+        }
+        bytes
+    }
+
+    /// Runs the kernel.
+    pub fn run(&self) {
+        self.update(|len| len);
+    }
+
+    /// Runs the kernel up to its middle.
+    pub fn run_half(&self) {
+        self.update(|len| len / 2);
+    }
+
+    /// A number that tells contents of the memory apart.
+    pub fn digest(&self) -> u64 {
+        digest(&self.bytes())
+    }
+
+    /// The digest of the initial contents.
+    pub fn initial_digest(&self) -> u64 {
+        digest(&self.initial)
+    }
+
+    fn update(&self, until: impl Fn(usize) -> usize) {
+        for (addr, mut bytes) in self.addrs.iter().zip(self.bytes()) {
+            let part = until(bytes.len());
+            bytes[..part].iter_mut().for_each(|b| *b = step(*b));
+            self.device
+                .write_bytes(*addr, &bytes[..part])
+                .expect("the buffer is alive");
+        }
+    }
+}
+
+/// A full cycle over all bytes: the multiplier is 1 modulo 4 and the increment is odd.
+fn step(byte: u8) -> u8 {
+    byte.wrapping_mul(5).wrapping_add(3)
+}
+
+fn digest(buffers: &[Vec<u8>]) -> u64 {
+    buffers.iter().flatten().fold(0, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
