@@ -1,11 +1,10 @@
 //! A profiler in one screen: several passes of every dispatch, the counters of each kept until the
 //! engine has said how the dispatch ended. Copy it and put your own counters in.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use kr_replay::host::HostCounters;
 use kr_replay::{Dispatch, Observer, PassContext, PassPlan, PassRecord, WindowReport};
 use kr_types::DispatchId;
+use parking_lot::{Mutex, MutexGuard};
 
 /// What became of one dispatch.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ impl Profiler {
 
     /// Every dispatch so far, in the order in which they ended.
     pub(crate) fn profiles(&self) -> MutexGuard<'_, Vec<Profile>> {
-        self.profiles.lock().unwrap_or_else(PoisonError::into_inner)
+        self.profiles.lock()
     }
 }
 
