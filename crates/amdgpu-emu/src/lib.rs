@@ -1,6 +1,6 @@
 //! A functional emulator of an AMD gfx90a compute unit.
 //!
-//! A run takes one kernel dispatch and executes it, wave by wave and instruction by instruction, on memory
+//! [`Emulator::run`] takes one kernel dispatch and executes it, wave by wave and instruction by instruction, on memory
 //! that the caller provides through [`Memory`]. It returns exact instruction counts and, where something went wrong,
 //! where and why. Nothing here needs a GPU, a driver or an operating system's help.
 //!
@@ -19,15 +19,24 @@
 //! from a fixed seed, and no clock or thread takes part.
 #![forbid(unsafe_code)]
 
+mod code;
 mod counters;
+mod descriptor;
 mod dispatch;
+mod emulator;
 mod fault;
+mod isa;
+mod lanes;
 mod memory;
+mod scalar;
+mod wave;
 
 pub use counters::{COMPUTE_UNITS, Class, Counter, Counters, LAUNCH_CYCLES};
 pub use dispatch::{
     Apertures, Dispatch, LANES, MAX_LDS_BYTES, MAX_WORKGROUP_ITEMS, PACKET_BYTES, PacketError,
     Scratch,
 };
+pub use emulator::{Emulator, Limits, Outcome, Step};
 pub use fault::{Fault, Illegal, KernelError, Place};
+pub use isa::{Instruction, Undecodable};
 pub use memory::{Access, AccessFault, FlatMemory, Memory, Refusal};
