@@ -135,7 +135,7 @@ pub struct amd_queue_t {
     pub queue_properties: u32,
     /// Since ROCr 6.1: index of the last packet that used scratch.
     pub reserved3: [u32; 2],
-    /// Non-zero once the queue is inactive; carries the error.
+    /// Where the packet processor reports errors of the queue.
     pub queue_inactive_signal: hsa_signal_t,
     /// Since ROCr 6.1: a second scratch buffer.
     pub reserved4: [u32; 14],

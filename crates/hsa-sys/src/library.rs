@@ -5,12 +5,13 @@
 
 use core::ffi::c_int;
 use core::fmt;
+use core::ptr::{self, NonNull};
 use std::ffi::{OsStr, OsString};
 use std::mem::ManuallyDrop;
 
 use libloading::os::unix;
 
-use crate::function::{Function, MissingFunction};
+use crate::function::{Function, Info, MissingFunction};
 
 /// The names that [`Library::open`] tries, in this order.
 pub const RUNTIME_NAMES: &[&str] = &[
@@ -176,13 +177,18 @@ impl Library {
     /// If the library does not export it.
     pub fn get<F: Copy>(&self, function: Function<F>) -> Result<F, MissingFunction> {
         let info = function.info();
-        // SAFETY: an address is asked for, whatever is there.
-        let symbol = unsafe { self.handle.get::<*mut ()>(info.name) };
-        let address = symbol.map(|symbol| *symbol).unwrap_or_default();
+        let address = self.address(info).map_or(ptr::null_mut(), NonNull::as_ptr);
         // SAFETY: null, or the library's function of this name, which has the signature of this
         // crate (promise to `open`) and stays loaded (invariant).
         let found = unsafe { function.at(address) };
         found.ok_or_else(|| MissingFunction::new(info, self.name.to_string_lossy()))
+    }
+
+    /// Looks a function up without its type; for lists of what a library has.
+    pub fn address(&self, info: &Info) -> Option<NonNull<()>> {
+        // SAFETY: an address is asked for, whatever is there.
+        let symbol = unsafe { self.handle.get::<*mut ()>(info.name) };
+        NonNull::new(*symbol.ok()?)
     }
 }
 
