@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::descriptor::Kernel;
 use crate::isa::{Instruction, Undecodable};
-use crate::{AccessFault, Fault, Illegal, Memory, Place};
+use crate::{AccessFault, Fault, Memory, Place};
 
 /// Dwords of a page of the lookup table.
 const PAGE: u64 = 1024;
@@ -75,23 +75,19 @@ impl Code {
         }
         let entry = &mut self.pages[self.last.1][(pc / 4 % PAGE) as usize];
         if *entry == 0 {
-            self.ops
-                .push(decode(pc, memory)?.bind(self.vgprs, self.accum_offset)?);
+            let mut op = decode(pc, memory)?;
+            op.bind(self.vgprs, self.accum_offset)
+                .map_err(|illegal| CodeError::Undecodable {
+                    words: op.words,
+                    error: Undecodable {
+                        mnemonic: Some(op.mnemonic()),
+                        illegal,
+                    },
+                })?;
+            self.ops.push(op);
             *entry = self.ops.len() as u32;
         }
         Ok(&self.ops[*entry as usize - 1])
-    }
-}
-
-impl From<(Instruction, Illegal)> for CodeError {
-    fn from((op, illegal): (Instruction, Illegal)) -> Self {
-        Self::Undecodable {
-            words: op.words,
-            error: Undecodable {
-                mnemonic: Some(op.mnemonic()),
-                illegal,
-            },
-        }
     }
 }
 

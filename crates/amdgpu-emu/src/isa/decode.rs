@@ -305,7 +305,7 @@ impl Instruction {
 
     /// Replaces accumulation registers by the vector registers that they are, and checks that all lie among the
     /// `vgprs` registers that the kernel has.
-    pub(crate) fn bind(mut self, vgprs: u16, accum_offset: u16) -> Result<Self, (Self, Illegal)> {
+    pub(crate) fn bind(&mut self, vgprs: u16, accum_offset: u16) -> Result<(), Illegal> {
         let widths = self.widths();
         let mut beyond = false;
         for (operand, width) in [&mut self.dst].into_iter().chain(&mut self.src).zip(widths) {
@@ -317,9 +317,9 @@ impl Instruction {
             }
         }
         if beyond {
-            Err((self, Illegal::Operand))
+            Err(Illegal::Operand)
         } else {
-            Ok(self)
+            Ok(())
         }
     }
 
