@@ -406,6 +406,8 @@ fn dispatches_share_an_agent_and_a_window_waits_for_all() {
         ));
         let other = scope.spawn(|| tracker.open_window(A, FAR).map(drop));
         until_waiting(&tracker, A, 1);
+        let later = scope.spawn(|| tracker.try_enter_dispatch(A).is_some());
+        assert!(!later.join().unwrap(), "the window comes first");
         drop(mine);
         other.join().unwrap().unwrap();
     });
@@ -442,16 +444,15 @@ fn a_window_that_gives_up_lets_those_behind_it_in() {
     let tracker = tracker();
     let inside = tracker.enter_dispatch(A);
     thread::scope(|scope| {
-        scope.spawn(|| tracker.open_window(A, SOON * 10).map(drop).unwrap_err());
-        until_waiting(&tracker, A, 1);
-        scope
-            .spawn(|| {
-                assert!(tracker.try_enter_dispatch(A).is_none());
-                drop(tracker.enter_dispatch(A));
-            })
-            .join()
-            .unwrap();
+        let opener = scope.spawn(|| tracker.open_window(A, SOON).map(drop).unwrap_err());
+        while tracker.gate(A).waiting() == 0 && !opener.is_finished() {
+            thread::yield_now();
+        }
+        let behind = scope.spawn(|| drop(tracker.enter_dispatch(A)));
+        behind.join().unwrap();
+        opener.join().unwrap();
     });
+    assert_eq!(tracker.gate(A).waiting(), 0);
     drop(inside);
 }
 
