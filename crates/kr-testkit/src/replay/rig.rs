@@ -68,8 +68,19 @@ impl Rig {
             EngineBuilder<Arc<ScriptedObserver>>,
         ) -> EngineBuilder<Arc<ScriptedObserver>>,
     ) -> Self {
-        let device = HostDevice::new(Self::AGENT);
-        let runtime = HostRuntime::with_device(device.clone(), config);
+        let runtime = HostRuntime::with_device(HostDevice::new(Self::AGENT), config);
+        Self::on(runtime, plan, configure)
+    }
+
+    /// As [`with`](Self::with), on a runtime that was made before.
+    pub fn on(
+        runtime: HostRuntime,
+        plan: PassPlan,
+        configure: impl FnOnce(
+            EngineBuilder<Arc<ScriptedObserver>>,
+        ) -> EngineBuilder<Arc<ScriptedObserver>>,
+    ) -> Self {
+        let device = runtime.device().clone();
         let (clock, log) = (Arc::<FakeClock>::default(), Log::default());
         let blit = ScriptedBlit::new(&device, &log);
         let observer = Arc::new(ScriptedObserver::new(plan, &log));
