@@ -187,7 +187,10 @@ fn header(line: Line<'_>) -> Result<(Field, Symmetry), MatrixError> {
     match format {
         "coordinate" => {}
         "array" => {
-            return line.fail("the `array` form lists every element; expected a sparse matrix in `coordinate` form");
+            return line.fail(
+                "expected a sparse matrix in `coordinate` form, found the `array` form, which \
+                 lists every element",
+            );
         }
         other => {
             return line.fail(format!(
@@ -332,7 +335,7 @@ mod tests {
             ),
             (
                 "%%MatrixMarket matrix array real general",
-                "line 1: the `array` form",
+                "found the `array` form",
             ),
             ("%%MatrixMarket matrix dense real general", "found `dense`"),
             (

@@ -49,25 +49,25 @@ impl Matrix {
             }
             same
         });
-        let mut row_ends = vec![0u32; self.n + 1];
+        let mut row_offsets = vec![0u32; self.n + 1];
         for &(row, _, _) in &sorted {
-            row_ends[row as usize + 1] += 1;
+            row_offsets[row as usize + 1] += 1;
         }
         for row in 0..self.n {
-            row_ends[row + 1] += row_ends[row];
+            row_offsets[row + 1] += row_offsets[row];
         }
         Csr {
-            row_ends,
+            row_offsets,
             columns: sorted.iter().map(|entry| entry.1).collect(),
             values: sorted.iter().map(|entry| entry.2).collect(),
         }
     }
 }
 
-/// Compressed sparse rows: row `r` has the entries `row_ends[r]..row_ends[r + 1]`.
+/// Compressed sparse rows: row `r` has the entries `row_offsets[r]..row_offsets[r + 1]`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Csr {
-    pub(crate) row_ends: Vec<u32>,
+    pub(crate) row_offsets: Vec<u32>,
     pub(crate) columns: Vec<u32>,
     pub(crate) values: Vec<f64>,
 }
@@ -82,7 +82,7 @@ mod tests {
                     3 3 1\n1 2 5\n3 1 2\n1 2 -1.5\n";
         let csr = parse(text.as_bytes()).unwrap().to_csr();
         let want = Csr {
-            row_ends: vec![0, 1, 1, 3],
+            row_offsets: vec![0, 1, 1, 3],
             columns: vec![1, 0, 2],
             values: vec![3.5, 2.0, 1.0],
         };

@@ -59,7 +59,8 @@ impl Program for Histogram {
     }
 }
 
-/// Operations: bytes counted. Each workgroup counts into bins of its own first, as one would in LDS.
+/// Operations: bytes counted. Each workgroup counts into bins of its own first, as one would in
+/// LDS.
 fn kernel() -> HostKernel {
     HostKernel::new("histogram", |ctx| {
         let [data, n, bins] = ctx.args::<[u64; 3]>()?;

@@ -29,22 +29,19 @@ impl Program for Spmv {
 
     fn run(&self, app: &App<'_>) -> Result<Finding, Box<dyn Error>> {
         let (n, csr) = (self.matrix.n(), self.matrix.to_csr());
-        let row_ends = app.upload(&csr.row_ends)?;
-        let columns = app.upload(&csr.columns)?;
-        let values = app.upload(&csr.values)?;
-        let (x, y) = (app.upload(&vec![0.0; n])?, app.upload(&vec![0.0; n])?);
+        let buffers = [
+            app.upload(&csr.row_offsets)?,
+            app.upload(&csr.columns)?,
+            app.upload(&csr.values)?,
+            app.upload(&vec![0.0; n])?,
+            app.upload(&vec![0.0; n])?,
+        ];
+        let [.., x, y] = &buffers;
         let largest = app.upload(&[0.0])?;
         let (product, normalise) = (product_kernel(), normalise_kernel());
         let multiply = || -> Result<Vec<f64>, Box<dyn Error>> {
-            let matrix = [row_ends.addr().0, columns.addr().0, values.addr().0];
-            let args = [
-                matrix[0],
-                matrix[1],
-                matrix[2],
-                x.addr().0,
-                y.addr().0,
-                n as u64,
-            ];
+            let [offsets, columns, values, x, _] = buffers.each_ref().map(|b| b.addr().0);
+            let args = [offsets, columns, values, x, y.addr().0, n as u64];
             app.launch(&KernelLaunch::new(&product, &args).grid([n as u32, 1, 1]))?;
             Ok(y.read()?)
         };
@@ -98,12 +95,12 @@ impl Program for Spmv {
 /// cache that holds it all.
 fn product_kernel() -> HostKernel {
     HostKernel::new("spmv", |ctx| {
-        let [row_ends, columns, values, x, y, n] = ctx.args::<[u64; 6]>()?;
+        let [row_offsets, columns, values, x, y, n] = ctx.args::<[u64; 6]>()?;
         let n = n as usize;
         let x: Vec<f64> = ctx.load(element::<f64>(x, 0), n)?;
         for group in groups(n, GROUP) {
             let ends: Vec<u32> =
-                ctx.load(element::<u32>(row_ends, group.start), group.len() + 1)?;
+                ctx.load(element::<u32>(row_offsets, group.start), group.len() + 1)?;
             let (first, last) = (ends[0] as usize, ends[group.len()] as usize);
             let columns: Vec<u32> = ctx.load(element::<u32>(columns, first), last - first)?;
             let values: Vec<f64> = ctx.load(element::<f64>(values, first), last - first)?;
