@@ -133,15 +133,15 @@ where
 
     /// Runs the window and leaves the target.
     pub(crate) fn run(mut self) -> Outcome {
-        let configured = self.configure();
-        let memory = match configured.and_then(|wanted| match wanted {
-            true => self.admit().map(Some),
-            false => Ok(None),
-        }) {
-            Ok(Some(memory)) => memory,
-            Ok(None) => return self.finish_outside(Ok(Outcome::OptedOut)),
+        let admitted = self.configure().and_then(|wanted| match wanted {
+            true => self.admit().map(|_| true),
+            false => Ok(false),
+        });
+        match admitted {
+            Ok(true) => {}
+            Ok(false) => return self.finish_outside(Ok(Outcome::OptedOut)),
             Err(stop) => return self.finish_outside(Err(stop)),
-        };
+        }
         let engine = self.engine;
         let agent = self.dispatch.agent;
         let waited = engine.clock.now();
@@ -158,7 +158,10 @@ where
                 return self.finish_outside(Err(stop));
             }
         };
-        let result = Inside::new(&mut self, &*memory, &mut tracked).replay();
+        // Whoever had the agent before us may have changed the answer.
+        let result = self
+            .admit()
+            .and_then(|memory| Inside::new(&mut self, &*memory, &mut tracked).replay());
         self.report.stats.parked_bytes = tracked.parked_bytes();
         let outcome = self.finish(result);
         self.held.leave();

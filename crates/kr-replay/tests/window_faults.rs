@@ -683,3 +683,45 @@ fn a_repair_that_goes_wrong_leaves_the_application_right() {
     assert_ended(&rig, got, Outcome::Failed, Reason::RestoreFailed);
     assert_right(&rig, &launch);
 }
+
+/// Who was waiting for the agent when it was given up does not replay there either: the pass that
+/// could not be stopped would run beside its own.
+#[test]
+fn an_agent_that_is_given_up_turns_away_those_who_wait_for_it() {
+    let rig = Rig::new(PassPlan::Exactly(2));
+    let (entered, inside) = mpsc::channel();
+    let (arrived, waiting) = mpsc::channel();
+    let wait_for_the_other = move || {
+        waiting.recv().unwrap();
+        // It is about to stand in line; nothing tells when it does.
+        thread::sleep(Duration::from_millis(20));
+    };
+    let first = rig
+        .launch()
+        .on(
+            Call::Hold,
+            Step::Run(Box::new(move || entered.send(()).unwrap())),
+        )
+        .on(Call::Wait(0), Step::Run(Box::new(wait_for_the_other)))
+        .on(Call::Wait(1), Step::TimeOut)
+        .on(Call::Cancel, Step::TimeOut);
+    let second = Launch::new(
+        &FakeQueue::new(QueueId(12)),
+        &rig.memory,
+        &rig.clock,
+        &rig.log,
+    );
+    let mut other_kernel = Rig::describe(&second);
+    other_kernel.kernel = KernelId(2);
+    thread::scope(|scope| {
+        let window = scope.spawn(|| rig.dispatch(&first));
+        inside.recv().unwrap();
+        let arrive = Reaction::Run(Box::new(move || arrived.send(()).unwrap()));
+        rig.observer.on(Callback::Configure, arrive);
+        let got = rig.engine.dispatch(&other_kernel, second.target());
+        assert_eq!(got, Outcome::Declined);
+        assert_eq!(window.join().unwrap(), Outcome::Failed);
+    });
+    assert_eq!((second.left(), second.signal()), (Some(Leave::Forward), 0));
+    assert_eq!(rig.engine.stats().reason(Reason::AgentQuarantined), 1);
+}
