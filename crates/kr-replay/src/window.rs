@@ -158,13 +158,15 @@ where
                 return self.finish_outside(Err(stop));
             }
         };
+        // Declared after `tracked`, so that a panic, too, leaves the target before the agent.
+        let mut window = self;
         // Whoever had the agent before us may have changed the answer.
-        let result = self
+        let result = window
             .admit()
-            .and_then(|memory| Inside::new(&mut self, &*memory, &mut tracked).replay());
-        self.report.stats.parked_bytes = tracked.parked_bytes();
-        let outcome = self.finish(result);
-        self.held.leave();
+            .and_then(|memory| Inside::new(&mut window, &*memory, &mut tracked).replay());
+        window.report.stats.parked_bytes = tracked.parked_bytes();
+        let outcome = window.finish(result);
+        window.held.leave();
         for free in tracked.close() {
             free();
         }

@@ -725,3 +725,42 @@ fn an_agent_that_is_given_up_turns_away_those_who_wait_for_it() {
     assert_eq!((second.left(), second.signal()), (Some(Leave::Forward), 0));
     assert_eq!(rig.engine.stats().reason(Reason::AgentQuarantined), 1);
 }
+
+/// Whatever call of a backend panics, the target is left, before the agent is, and the agent and
+/// its memory are there for the next dispatch.
+#[test]
+fn a_panic_of_the_backend_leaves_the_target_and_then_the_agent() {
+    let calls = [
+        Call::Drain,
+        Call::Hold,
+        Call::Reach,
+        Call::Start(0),
+        Call::Start(1),
+        Call::Wait(0),
+        Call::Wait(1),
+    ];
+    for call in calls {
+        let rig = Rig::new(PassPlan::Exactly(2));
+        let tracker = rig.runtime.tracker().clone();
+        let (sender, alone) = mpsc::channel();
+        let leave = move || {
+            let entered = thread::spawn(move || {
+                let guard = tracker.try_enter_dispatch(Rig::AGENT);
+                guard.is_some()
+            });
+            sender.send(!entered.join().unwrap()).unwrap();
+        };
+        let launch = rig
+            .launch()
+            .on(call, Step::Panic)
+            .on(Call::Leave, Step::Run(Box::new(leave)));
+        let dispatch = std::panic::AssertUnwindSafe(|| rig.dispatch(&launch));
+        assert!(std::panic::catch_unwind(dispatch).is_err());
+        assert!(alone.recv().unwrap(), "{call:?}: the agent was left first");
+        assert_eq!(launch.violations(), [""; 0], "{call:?}");
+        assert_eq!(launch.signal(), 0);
+        assert_eq!(rig.memory.bytes(), rig.memory.after(1), "{call:?}");
+        rig.observer.take_finished();
+        assert_works(&rig);
+    }
+}
