@@ -379,11 +379,15 @@ where
                 Ok(Outcome::Replayed)
             }
             Verdict::UnlistedChange { .. } => self.repair(&verdict, snapshot),
-            _ => Err(Stop::failed(
-                Reason::RestoreFailed,
-                format!("{verdict}; the application's memory may deviate"),
-            )),
+            _ => Err(self.deviated(verdict.to_string())),
         }
+    }
+
+    /// The last pass may have started from other bytes, and there are none to put back.
+    fn deviated(&mut self, what: String) -> Stop {
+        self.window.held.how = Leave::Deviated;
+        let what = format!("{what}; the application's memory may deviate");
+        Stop::failed(Reason::RestoreFailed, what)
     }
 
     fn verify(&mut self, snapshot: &dyn Snapshot) -> Result<Verdict, Stop> {
@@ -394,8 +398,10 @@ where
         let took = self.now() - start;
         self.window.report.stats.verify += took;
         verdict.map_err(|error| {
-            let what = format!("the final check could not be made: {}", in_full(&error));
-            Stop::failed(Reason::RestoreFailed, what)
+            self.deviated(format!(
+                "the final check could not be made: {}",
+                in_full(&error)
+            ))
         })
     }
 
@@ -412,13 +418,17 @@ where
             (snapshot, _) = self.run_pass(pass, snapshot)?;
             self.undisturbed()?;
         }
-        let again = self.verify(&*snapshot)?;
-        if again != Verdict::Clean {
-            let what = format!("{found}; after a repair still {again}");
-            return Err(self.run_again(Reason::UnlistedChange, &what, snapshot));
+        match self.verify(&*snapshot)? {
+            Verdict::Clean => {
+                self.window.report.message = Some(format!("{found}; passes from 2 on ran again"));
+                Ok(Outcome::Repaired)
+            }
+            again @ Verdict::UnlistedChange { .. } => {
+                let what = format!("{found}; after a repair still {again}");
+                Err(self.run_again(Reason::UnlistedChange, &what, snapshot))
+            }
+            again => Err(self.deviated(format!("{found}; after a repair {again}"))),
         }
-        self.window.report.message = Some(format!("{found}; passes from 2 on ran again"));
-        Ok(Outcome::Repaired)
     }
 
     fn context(&self, pass: PassIndex) -> PassContext<'e> {

@@ -10,7 +10,7 @@ use kr_policy::Fixed;
 use kr_replay::host::HostRuntime;
 use kr_replay::{Leave, Limits, PassPlan};
 use kr_testkit::replay::{
-    BlitCall, BlitStep, Call, Callback, FakeQueue, Launch, Reaction, Rig, Step,
+    BlitCall, BlitStep, Call, Callback, Event, FakeQueue, Launch, Reaction, Rig, Step,
 };
 use kr_tracker::TrackerConfig;
 use kr_types::{
@@ -763,4 +763,57 @@ fn a_panic_of_the_backend_leaves_the_target_and_then_the_agent() {
         rig.observer.take_finished();
         assert_works(&rig);
     }
+}
+
+/// If something wrote the saved bytes, the last pass may have started from them: nothing is put
+/// back any more, and the application is told.
+#[test]
+fn a_damaged_image_is_reported() {
+    let rig = Rig::new(PassPlan::Exactly(3));
+    let first = rig.memory.addrs()[0];
+    let verdict = Verdict::ImageDamaged { tiles: 2, first };
+    rig.blit.on(BlitCall::Verify, BlitStep::Verdict(verdict));
+    let launch = rig.launch();
+    let got = rig.dispatch(&launch);
+    let what = assert_ended(&rig, got, Outcome::Failed, Reason::RestoreFailed);
+    assert!(
+        what.contains("2 tiles") && what.contains("may deviate"),
+        "{what}"
+    );
+    assert_eq!((launch.left(), launch.signal()), (Some(Leave::Deviated), 0));
+    assert_eq!(rig.log.count(|e| matches!(e, Event::Restore(_))), 2);
+}
+
+/// Without a final check nobody knows what the passes started from, so nothing is claimed.
+#[test]
+fn a_final_check_that_fails_releases_nothing() {
+    let rig = Rig::new(PassPlan::Exactly(3));
+    rig.blit.on(BlitCall::Verify, BlitStep::Fail);
+    let launch = rig.launch();
+    let got = rig.dispatch(&launch);
+    let what = assert_ended(&rig, got, Outcome::Failed, Reason::RestoreFailed);
+    assert!(what.contains("may deviate"), "{what}");
+    assert_eq!((launch.left(), launch.signal()), (Some(Leave::Deviated), 0));
+    assert_works(&rig);
+}
+
+/// Damage that shows after a repair is as final as damage before it.
+#[test]
+fn a_damaged_image_is_not_put_back_after_a_repair_either() {
+    let rig = unlisted_change(4);
+    let first = rig.memory.addrs()[1];
+    for verdict in [
+        Verdict::UnlistedChange { tiles: 1, first },
+        Verdict::ImageDamaged { tiles: 1, first },
+    ] {
+        rig.blit.on(BlitCall::Verify, BlitStep::Verdict(verdict));
+    }
+    let launch = rig.launch();
+    let got = rig.dispatch(&launch);
+    let what = assert_ended(&rig, got, Outcome::Failed, Reason::RestoreFailed);
+    assert!(what.contains("may deviate"), "{what}");
+    let log = rig.log.to_string();
+    let end = "exit 3, verify, finish failed, leave Deviated";
+    assert!(log.ends_with(end), "{log}");
+    assert_eq!(launch.signal(), 0);
 }
