@@ -246,7 +246,8 @@ c_enum! {
 pub type aqlprofile_pmc_info_type_t = hsa_ven_amd_aqlprofile_info_type_t;
 
 /// The first interface as an extension table: see
-/// [`AMD_AQLPROFILE`](crate::hsa_extension_t::AMD_AQLPROFILE).
+/// [`AMD_AQLPROFILE`](crate::hsa_extension_t::AMD_AQLPROFILE). Later versions have more entries
+/// behind these.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs, reason = "each field is the function of that name")]

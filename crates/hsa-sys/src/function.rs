@@ -4,7 +4,8 @@
 //! [`Function`] of that type, which [`Library::get`], [`ApiTables::get`] and [`SavedTables::get`]
 //! turn into a pointer:
 //!
-//! ```no_run
+#![cfg_attr(feature = "loading", doc = "```no_run")]
+#![cfg_attr(not(feature = "loading"), doc = "```text")]
 //! use hsa_sys::{Library, function, hsa_status_t};
 //!
 //! // SAFETY: the library found by these names on this machine is AMD's runtime.

@@ -1016,3 +1016,32 @@ enumerations! {
     hsa_code_object_info_t,
     hsa_code_symbol_info_t,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_print_their_c_name_or_their_number() {
+        assert_eq!(
+            format!("{:?}", hsa_status_t::ERROR_MEMORY_FAULT),
+            "HSA_STATUS_ERROR_MEMORY_FAULT"
+        );
+        assert_eq!(
+            format!("{:?}", hsa_status_t(0x4242)),
+            "hsa_status_t(0x4242)"
+        );
+        assert_eq!(
+            hsa_agent_info_t::NUM_XCC.name(),
+            Some("HSA_AMD_AGENT_INFO_NUM_XCC")
+        );
+    }
+
+    /// The highest bit of a 32-bit mask is no negative number.
+    #[test]
+    fn the_highest_bit_has_a_name() {
+        let hang = crate::hsa_amd_memory_fault_reason_t::HANG;
+        assert_eq!(hang.0, 0x8000_0000);
+        assert_eq!(hang.name(), Some("HSA_AMD_MEMORY_FAULT_HANG"));
+    }
+}

@@ -45,6 +45,13 @@
     non_upper_case_globals,
     reason = "the names are C's, so that documentation and code of others can be searched for them"
 )]
+#![cfg_attr(
+    not(feature = "loading"),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "`Library` is there with the feature only"
+    )
+)]
 
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("hsa-sys supports 64-bit little-endian hosts only, as AMD's runtime does");

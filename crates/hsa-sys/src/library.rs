@@ -59,11 +59,12 @@ const AQLPROFILE: Wanted = Wanted {
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; tried ", self.wanted.what)?;
-        for (name, reason) in &self.tried {
-            write!(f, "{} ({reason}), ", name.display())?;
+        write!(f, "{}; tried", self.wanted.what)?;
+        for (index, (name, reason)) in self.tried.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma} {} ({reason})", name.display())?;
         }
-        f.write_str(self.wanted.hint)
+        write!(f, "; {}", self.wanted.hint)
     }
 }
 
@@ -226,7 +227,7 @@ mod tests {
         let error = unsafe { Library::open_any(&RUNTIME, &names, 0) }.unwrap_err();
         let reason = "cannot open shared object file: No such file or directory";
         let expected = format!(
-            "cannot open the HSA runtime; tried {} ({reason}), {} ({reason}), \
+            "cannot open the HSA runtime; tried {} ({reason}), {} ({reason}); \
              install ROCm, or put the library's folder into LD_LIBRARY_PATH",
             names[0], names[1]
         );

@@ -3,7 +3,8 @@
 //! The functions are not exported. Ask for the newest table with a zeroed buffer: an older runtime
 //! fills in fewer entries and leaves the rest null.
 //!
-//! ```no_run
+#![cfg_attr(feature = "loading", doc = "```no_run")]
+#![cfg_attr(not(feature = "loading"), doc = "```text")]
 //! use hsa_sys::{Library, function, hsa_extension_t, hsa_status_t, hsa_ven_amd_loader_1_03_pfn_t};
 //!
 //! // SAFETY: the library found by these names on this machine is AMD's runtime.

@@ -56,7 +56,7 @@ macro_rules! c_enum {
             pub const CONSTANTS: &'static [$crate::reflect::Constant] = &[
                 $($($crate::reflect::Constant {
                     c_name: c_enum!(@cname $prefix $value $($cname)?),
-                    value: $number as i128,
+                    value: Self::$value.0 as i128,
                     generation: $crate::reflect::Generation::$generation,
                 },)+)+
             ];

@@ -25,6 +25,9 @@ const HEADERS: &[&str] = &[
     "amd_hsa_elf.h",
 ];
 
+/// Where distributions put the headers.
+const FOLDERS: &[&str] = &["/usr/include", "/opt/rocm/include"];
+
 const COMPILERS: &[&str] = &["c++", "g++", "clang++"];
 
 /// Arguments that C has in another form than the crate: function, index, C++ type.
@@ -55,7 +58,7 @@ pub(crate) struct Facts {
 impl Facts {
     /// Asks the headers.
     pub(crate) fn gather() -> Result<Self, NoFacts> {
-        let include = include_folder().map_err(NoFacts::Skip)?;
+        let include = include_folder()?;
         let compiler = compiler().map_err(NoFacts::Skip)?;
         Self::gather_with(compiler, &include).map_err(NoFacts::Failure)
     }
@@ -167,7 +170,7 @@ impl Facts {
                 text,
                 "  say(\"signature {name}\", std::is_same_v<decltype(&{name}), {pointer}>);"
             );
-            if let Some(table) = table(info.home) {
+            if let Some(table) = table(info.home).filter(|_| self.has(&format!("{name}_fn"))) {
                 let _ = writeln!(
                     text,
                     "  say(\"slot {name}\", (offsetof({table}, {name}_fn) - \
@@ -317,15 +320,27 @@ fn includes() -> String {
     text
 }
 
-fn include_folder() -> Result<PathBuf, String> {
-    let mut folders: Vec<_> = env::var_os("HSA_INCLUDE_DIR")
+/// The folder that was asked for, which must do, or one of the usual ones.
+fn include_folder() -> Result<PathBuf, NoFacts> {
+    let has_headers = |folder: &Path| folder.join("hsa/hsa_api_trace.h").is_file();
+    if let Some(folder) = env::var_os("HSA_INCLUDE_DIR").map(PathBuf::from) {
+        if has_headers(&folder) {
+            return Ok(folder);
+        }
+        let folder = folder.display();
+        return Err(NoFacts::Failure(format!(
+            "HSA_INCLUDE_DIR: no hsa/hsa_api_trace.h in {folder}"
+        )));
+    }
+    let found = FOLDERS
+        .iter()
         .map(PathBuf::from)
-        .into_iter()
-        .collect();
-    folders.extend(["/usr/include", "/opt/rocm/include"].map(PathBuf::from));
-    let has_headers = |folder: &&PathBuf| folder.join("hsa/hsa_api_trace.h").is_file();
-    folders.iter().find(has_headers).cloned().ok_or_else(|| {
-        format!("no HSA headers in {folders:?}; install libhsa-runtime-dev or set HSA_INCLUDE_DIR")
+        .find(|folder| has_headers(folder));
+    found.ok_or_else(|| {
+        let folders = FOLDERS.join(", ");
+        NoFacts::Skip(format!(
+            "no hsa/hsa_api_trace.h in {folders}; install libhsa-runtime-dev"
+        ))
     })
 }
 

@@ -25,9 +25,9 @@ enum Outcome {
 type Check = Result<Outcome, String>;
 
 fn main() {
-    let mut trials = headers::trials();
+    let trials = headers::trials();
     #[cfg(feature = "loading")]
-    trials.extend(runtime::trials());
+    let trials = trials.into_iter().chain(runtime::trials()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
