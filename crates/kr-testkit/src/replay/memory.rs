@@ -1,5 +1,7 @@
 //! An application's memory, and its kernel.
 
+use std::fmt;
+
 use kr_device::host::HostDevice;
 use kr_replay::host::{HostBuffer, HostRuntime};
 use kr_types::DeviceAddr;
@@ -8,6 +10,26 @@ use parking_lot::Mutex;
 /// Lengths of the buffers in bytes: less than a word, one word and a piece, more than a page.
 const LENS: [usize; 3] = [5, 100, 4100];
 
+/// The bytes of all buffers. Printed as the first byte of each, which tells how often the kernel
+/// ran.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Contents(Vec<Vec<u8>>);
+
+impl Contents {
+    fn digest(&self) -> u64 {
+        self.0.iter().flatten().fold(0, |sum, byte| {
+            (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}
+
+impl fmt::Debug for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first: Vec<_> = self.0.iter().map(|buffer| buffer[0]).collect();
+        write!(f, "Contents({first:02x?}.., digest {:x})", self.digest())
+    }
+}
+
 /// Buffers of a runtime, and a kernel that changes every byte of them in place.
 ///
 /// One run takes each byte through one step of a cycle of length 256, so that after 0, 1, ... 255
@@ -15,7 +37,7 @@ const LENS: [usize; 3] = [5, 100, 4100];
 pub struct AppMemory {
     device: HostDevice,
     addrs: Vec<DeviceAddr>,
-    initial: Vec<Vec<u8>>,
+    initial: Contents,
     buffers: Mutex<Vec<Option<HostBuffer>>>,
 }
 
@@ -41,7 +63,7 @@ impl AppMemory {
         Self {
             device,
             addrs,
-            initial,
+            initial: Contents(initial),
             buffers: Mutex::new(buffers),
         }
     }
@@ -63,7 +85,7 @@ impl AppMemory {
     }
 
     /// What the buffers hold.
-    pub fn bytes(&self) -> Vec<Vec<u8>> {
+    pub fn bytes(&self) -> Contents {
         let read = |(addr, initial): (&DeviceAddr, &Vec<u8>)| {
             let mut bytes = vec![0; initial.len()];
             self.device
@@ -71,28 +93,28 @@ impl AppMemory {
                 .expect("the buffer is alive");
             bytes
         };
-        self.addrs.iter().zip(&self.initial).map(read).collect()
+        Contents(self.addrs.iter().zip(&self.initial.0).map(read).collect())
     }
 
     /// What they would hold after `runs` runs from their initial contents.
-    pub fn after(&self, runs: u32) -> Vec<Vec<u8>> {
-        let mut bytes = self.initial.clone();
-        for byte in bytes.iter_mut().flatten() {
+    pub fn after(&self, runs: u32) -> Contents {
+        let mut contents = self.initial.clone();
+        for byte in contents.0.iter_mut().flatten() {
             for _ in 0..runs {
                 *byte = step(*byte);
             }
         }
-        bytes
+        contents
     }
 
     /// What they would hold after one run that stopped half way.
-    pub fn after_half_a_run(&self) -> Vec<Vec<u8>> {
-        let mut bytes = self.initial.clone();
-        for buffer in &mut bytes {
+    pub fn after_half_a_run(&self) -> Contents {
+        let mut contents = self.initial.clone();
+        for buffer in &mut contents.0 {
             let half = buffer.len() / 2;
             buffer[..half].iter_mut().for_each(|b| *b = step(*b));
         }
-        bytes
+        contents
     }
 
     /// Runs the kernel.
@@ -107,16 +129,16 @@ impl AppMemory {
 
     /// A number that tells contents of the memory apart.
     pub fn digest(&self) -> u64 {
-        digest(&self.bytes())
+        self.bytes().digest()
     }
 
     /// The digest of the initial contents.
     pub fn initial_digest(&self) -> u64 {
-        digest(&self.initial)
+        self.initial.digest()
     }
 
     fn update(&self, until: impl Fn(usize) -> usize) {
-        for (addr, mut bytes) in self.addrs.iter().zip(self.bytes()) {
+        for (addr, mut bytes) in self.addrs.iter().zip(self.bytes().0) {
             let part = until(bytes.len());
             bytes[..part].iter_mut().for_each(|b| *b = step(*b));
             self.device
@@ -131,8 +153,24 @@ fn step(byte: u8) -> u8 {
     byte.wrapping_mul(5).wrapping_add(3)
 }
 
-fn digest(buffers: &[Vec<u8>]) -> u64 {
-    buffers.iter().flatten().fold(0, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kr_types::AgentId;
+
+    /// Memory tells how often the kernel has run, up to 255 times, and half runs from whole ones.
+    #[test]
+    fn every_number_of_runs_leaves_other_bytes() {
+        let memory = AppMemory::new(&HostRuntime::new(AgentId(0)), 0);
+        let mut seen = vec![memory.after_half_a_run()];
+        for runs in 0..256 {
+            assert_eq!(memory.bytes(), memory.after(runs));
+            assert!(!seen.contains(&memory.bytes()), "after {runs} runs");
+            seen.push(memory.bytes());
+            memory.run();
+        }
+        assert_eq!(memory.bytes(), memory.after(0));
+        memory.run_half();
+        assert_eq!(memory.bytes(), memory.after_half_a_run());
+    }
 }

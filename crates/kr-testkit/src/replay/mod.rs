@@ -25,7 +25,7 @@ mod target;
 pub use blit::{BlitCall, BlitStep, ScriptedBlit};
 pub use clock::FakeClock;
 pub use log::{Event, Log};
-pub use memory::AppMemory;
+pub use memory::{AppMemory, Contents};
 pub use observer::{Callback, Finished, Reaction, ScriptedObserver};
 pub use rig::Rig;
 pub use script::Action;
