@@ -160,6 +160,8 @@ where
         let start = self.now();
         guarded(|| engine.observer.pass_enter(&context, &mut user))
             .map_err(|panic| tool_panicked("pass_enter", pass, &panic))?;
+        // Before the pass starts: if it went wrong, memory could not be put back over that work.
+        self.undisturbed()?;
         let entered = self.now();
         let target = self.window.held.target();
         target.start_pass(context.id, pass).map_err(declined)?;

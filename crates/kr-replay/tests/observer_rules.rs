@@ -8,7 +8,7 @@ use kr_device::host::HostBlock;
 use kr_device::{Block, Device};
 use kr_replay::{Leave, ParkedFree, PassPlan};
 use kr_testkit::replay::{
-    Action, AppMemory, Callback, Event, FakeQueue, Launch, Log, Reaction, Rig,
+    Action, AppMemory, Call, Callback, Event, FakeQueue, Launch, Log, Reaction, Rig, Step,
 };
 use kr_tracker::{Freed, Tracker, TrackerConfig};
 use kr_types::{AgentId, MemoryClass, Outcome, QueueId, Reason, Tier};
@@ -447,4 +447,21 @@ fn finalizing_declines_what_was_just_configured() {
     assert_eq!(rig.finished().report.reason, Some(Reason::Finalizing));
     assert_eq!(launch.left(), Some(Leave::Forward));
     assert_right(&rig, &launch);
+}
+
+/// Nothing is put back over nested work, not even if the pass that it was launched before fails.
+#[test]
+fn nested_work_survives_a_pass_that_fails() {
+    for step in [|| Step::Fail(Reason::QueueError), || Step::TimeOut] {
+        for pass in 0..3 {
+            let rig = Rig::new(PassPlan::AtMost(3));
+            let (nested, action) = Nested::new(&rig, &FakeQueue::new(QueueId(12)));
+            rig.observer
+                .on(Callback::Enter(pass), Reaction::Run(action));
+            let launch = rig.launch().on(Call::Wait(pass), step());
+            assert_eq!(rig.dispatch(&launch), Outcome::Declined, "pass {pass}");
+            nested.assert_ran(Outcome::Declined);
+            assert_right(&rig, &launch);
+        }
+    }
 }
