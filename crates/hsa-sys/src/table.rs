@@ -39,8 +39,8 @@
 //! ```
 //!
 //! Invariants
-//! - No byte at or beyond a table's length is read or written, nor a slot whose meaning in this
-//!   layout is unknown, except by [`ApiTables::amd_ext_slot`].
+//! - No byte at or beyond a table's length is read or written.
+//! - A function is looked for only in a slot that is known to be its own in this layout.
 //! - Slots are read and written atomically, so tables may be used from any thread.
 //!
 //! Not here: how a tool gets loaded, and what it does.
@@ -259,8 +259,8 @@ impl ApiTables {
     ///
     /// # Errors
     ///
-    /// If a version is unknown, or the core or AMD's table missing. Then nothing is known about any
-    /// slot, and a tool should stay passive.
+    /// If the root table's version is unknown, or the core or AMD's table is missing or of unknown
+    /// version. Then nothing is known about any slot, and a tool should stay passive.
     ///
     /// # Safety
     ///
@@ -288,18 +288,18 @@ impl ApiTables {
             // SAFETY: the root table is as `root_table` says, and its entries are null or tables
             // (contract).
             let table = unsafe { read_table(root_table, kind) };
+            let needed = matches!(kind, Kind::Core | Kind::AmdExt);
             tables[kind as usize] = match table {
-                Some(table) if !kind.knows(table.version) => {
-                    let version = table.version;
+                Some(table) if kind.knows(table.version) => Some(table),
+                Some(Table { version, .. }) if needed => {
                     return Err(TableError::UnknownVersion {
                         table: kind.name(),
                         version,
                     });
                 }
-                None if matches!(kind, Kind::Core | Kind::AmdExt) => {
-                    return Err(TableError::NoTable { table: kind.name() });
-                }
-                table => table,
+                None if needed => return Err(TableError::NoTable { table: kind.name() }),
+                // Nothing depends on these; their functions count as missing.
+                _ => None,
             };
         }
         let amd = tables[Kind::AmdExt as usize].map(|table| table.version);
@@ -652,6 +652,20 @@ mod tests {
         let tables = runtime.tables().unwrap();
         assert!(tables.get(function::hsa_ext_program_create).is_err());
         assert!(tables.get(function::hsa_ext_image_create).is_err());
+    }
+
+    #[test]
+    fn an_image_table_of_unknown_version_counts_as_missing() {
+        for (major, found) in [(1, true), (2, true), (3, false)] {
+            let mut runtime = Runtime::with_amd(2, 608);
+            let image = runtime.tables[Kind::Image as usize].as_mut_ptr();
+            // SAFETY: the first two words are the version.
+            unsafe { image.cast::<ApiTableVersion>().write(version(major, 120)) };
+            runtime.tables[Kind::Image as usize][2] = first as *const () as *mut ();
+            let tables = runtime.tables().unwrap();
+            let create = tables.get(function::hsa_ext_image_get_capability);
+            assert_eq!(create.is_ok(), found, "version {major}");
+        }
     }
 
     #[test]
