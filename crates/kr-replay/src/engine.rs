@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use kr_blit::{BlitEngine, FullCopy};
 use kr_device::Device;
@@ -147,7 +147,7 @@ impl<O: Observer> EngineBuilder<O> {
         }
         Ok(Engine {
             claim: self.tracker.claim()?,
-            active: AtomicBool::new(true),
+            gate: Gate(AtomicUsize::new(Gate::ON)),
             finalizing: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             tracker: self.tracker,
@@ -180,8 +180,8 @@ impl<O> fmt::Debug for EngineBuilder<O> {
 /// A backend calls [`dispatch`](Self::dispatch) for every launch that it intercepts, on the thread
 /// that made it. Any number of threads may do so at once.
 pub struct Engine<O> {
-    /// The gate's one load; the rest is touched only behind it.
-    active: AtomicBool,
+    /// The rest is touched only behind it.
+    gate: Gate,
     finalizing: AtomicBool,
     next_id: AtomicU64,
     pub(crate) tracker: Arc<Tracker<ParkedFree>>,
@@ -218,19 +218,23 @@ impl<O: Observer> Engine<O> {
     where
         T: ReplayTarget<Measured = O::Measured>,
     {
-        // Relaxed: pairs with nothing. Turning replay on or off is not ordered with launches.
-        if !self.active.load(Relaxed) {
+        if self.gate.is_quiet() {
             target.leave(Leave::Forward);
             return Outcome::Untargeted;
         }
-        self.dispatch_active(dispatch, Held::new(target))
+        self.dispatch_behind_gate(dispatch, Held::new(target))
     }
 
     #[inline(never)]
-    fn dispatch_active<T>(&self, dispatch: &Dispatch, held: Held<T>) -> Outcome
+    fn dispatch_behind_gate<T>(&self, dispatch: &Dispatch, held: Held<T>) -> Outcome
     where
         T: ReplayTarget<Measured = O::Measured>,
     {
+        let passage = self.gate.enter();
+        if !passage.is_on {
+            self.forward(dispatch.agent, held);
+            return Outcome::Untargeted;
+        }
         match guarded(|| self.observer.wants(dispatch)) {
             Ok(true) => {}
             Ok(false) => {
@@ -261,15 +265,15 @@ impl<O: Observer> Engine<O> {
     /// Turns replay on or off. Windows that are open finish.
     pub fn set_active(&self, active: bool) {
         if !self.is_finalizing() {
-            self.active.store(active, Relaxed);
+            self.gate.switch(active);
         }
     }
 
-    /// The process is shutting down: no further window opens, and open ones end after the running
-    /// pass, without records. Cannot be undone.
+    /// The process is shutting down: no further window opens, and open ones start no further pass;
+    /// if one was still to come they end without records. Cannot be undone.
     pub fn finalize(&self) {
         self.finalizing.store(true, Relaxed);
-        self.active.store(false, Relaxed);
+        self.gate.switch(false);
     }
 
     /// Whether [`finalize`](Self::finalize) was called.
@@ -293,10 +297,62 @@ impl<O: Observer> Engine<O> {
     }
 }
 
+/// What a dispatch looks at first.
+///
+/// It is open while replay is on, and as long afterwards as dispatches that came while it was on are
+/// under way: one of them may be a window, and a restore of it would undo what is let in beside it.
+struct Gate(AtomicUsize);
+
+impl Gate {
+    /// Set while replay is on.
+    const ON: usize = 1;
+    /// The rest counts dispatches that are under way.
+    const DISPATCH: usize = 2;
+
+    /// Whether replay is off and nothing is under way.
+    fn is_quiet(&self) -> bool {
+        // Relaxed: who knows that replay was switched off reads that or something later, and every
+        // window since before then is counted in it. Nothing else is ordered with launches.
+        self.0.load(Relaxed) == 0
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.load(Relaxed) & Self::ON != 0
+    }
+
+    fn switch(&self, on: bool) {
+        match on {
+            true => self.0.fetch_or(Self::ON, Relaxed),
+            false => self.0.fetch_and(!Self::ON, Relaxed),
+        };
+    }
+
+    fn enter(&self) -> Passage<'_> {
+        // Relaxed: one step both looks and counts, so switching off comes before or after it.
+        let was = self.0.fetch_add(Self::DISPATCH, Relaxed);
+        Passage {
+            gate: self,
+            is_on: was & Self::ON != 0,
+        }
+    }
+}
+
+/// One dispatch under way.
+struct Passage<'a> {
+    gate: &'a Gate,
+    is_on: bool,
+}
+
+impl Drop for Passage<'_> {
+    fn drop(&mut self) {
+        self.gate.0.fetch_sub(Gate::DISPATCH, Relaxed);
+    }
+}
+
 impl<O> fmt::Debug for Engine<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
-            .field("active", &self.active)
+            .field("active", &self.gate.is_on())
             .field("stats", &self.counts.get())
             .finish_non_exhaustive()
     }

@@ -3,6 +3,8 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use kr_device::host::HostBlock;
 use kr_device::{Block, Device};
@@ -464,4 +466,62 @@ fn nested_work_survives_a_pass_that_fails() {
             assert_right(&rig, &launch);
         }
     }
+}
+
+/// Switched off in the middle of a window, the engine lets it finish, and the dispatches of other
+/// threads go on waiting for it: what they did would be undone by the next restore.
+#[test]
+fn switching_off_lets_no_dispatch_into_an_open_window() {
+    let off: [fn(&Rig); 2] = [
+        |rig| rig.engine.set_active(false),
+        |rig| rig.engine.finalize(),
+    ];
+    for off in off {
+        let rig = Rig::new(PassPlan::Exactly(3));
+        let memory = Arc::new(AppMemory::new(&rig.runtime, 0x55));
+        let beside = rig.launch_beside(&FakeQueue::new(QueueId(12)), &memory);
+        let (entered, inside) = mpsc::channel();
+        let (launched, wait) = mpsc::channel();
+        let in_pass_1 = move || {
+            entered.send(()).unwrap();
+            // Long enough for a dispatch that does not wait to have run.
+            let _ = wait.recv_timeout(Duration::from_millis(20));
+        };
+        let launch = rig
+            .launch()
+            .on(Call::Wait(1), Step::Run(Box::new(in_pass_1)));
+        thread::scope(|scope| {
+            let window = scope.spawn(|| rig.dispatch(&launch));
+            inside.recv().unwrap();
+            off(&rig);
+            rig.engine
+                .dispatch(&Rig::describe(&beside), beside.target());
+            // It is gone if the window did not wait for us, as it should not.
+            let _ = launched.send(());
+            window.join().unwrap();
+        });
+        assert_eq!((beside.signal(), beside.executions()), (0, 1));
+        assert_eq!(memory.bytes(), memory.after(1), "its output is still there");
+        assert_right(&rig, &launch);
+    }
+}
+
+/// Switched off in a callback, the engine still notices what that callback launches.
+#[test]
+fn work_launched_in_a_callback_that_switched_off_ends_the_window() {
+    let rig = Rig::new(PassPlan::Exactly(3));
+    let (nested, action) = Nested::new(&rig, &FakeQueue::new(QueueId(12)));
+    let engine = rig.engine.clone();
+    rig.observer.on(
+        Callback::Exit(1),
+        run(move || {
+            engine.set_active(false);
+            action();
+        }),
+    );
+    let launch = rig.launch();
+    assert_eq!(rig.dispatch(&launch), Outcome::Declined);
+    assert_eq!(rig.finished().report.reason, Some(Reason::Reentrant));
+    nested.assert_ran(Outcome::Untargeted);
+    assert_right(&rig, &launch);
 }
