@@ -28,6 +28,7 @@ mod fault;
 mod isa;
 mod lanes;
 mod memory;
+pub mod object;
 mod scalar;
 mod wave;
 
