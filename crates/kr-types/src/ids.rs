@@ -25,6 +25,11 @@ id! {
     QueueId(u64), "queue"
 }
 id! {
+    /// One memory pool of a runtime, by its handle (`hsa_amd_memory_pool_t::handle`). Agents may
+    /// share one: a pool of host memory serves every agent of its socket.
+    PoolId(u64), "pool"
+}
+id! {
     /// One kernel of one loaded code object; the backend keeps it stable for the object's life.
     KernelId(u64), "kernel"
 }

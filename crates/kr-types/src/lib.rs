@@ -39,7 +39,9 @@ mod region;
 mod tile;
 
 pub use addr::{DeviceAddr, RangeError};
-pub use ids::{AgentId, DispatchId, Generation, InventoryGeneration, KernelId, PassIndex, QueueId};
+pub use ids::{
+    AgentId, DispatchId, Generation, InventoryGeneration, KernelId, PassIndex, PoolId, QueueId,
+};
 pub use outcome::{Outcome, Reason, RestoreMode, Tier, UnknownWord, Verified};
 pub use region::{Extent, MemoryClass, Region};
 pub use tile::{TILE_BYTES, Tile, Tiles};
