@@ -33,6 +33,8 @@ pub(crate) struct Inside<'w, 'e, O: Observer, T: ReplayTarget> {
     tracked: &'w mut kr_tracker::Window<'e, ParkedFree>,
     /// Time of pass 0, which sets the limit of later ones.
     first_pass: Duration,
+    /// The last restore relied on a list, and whether that was right shows in the final check only.
+    by_list: bool,
 }
 
 impl<'w, 'e, O, T> Inside<'w, 'e, O, T>
@@ -50,6 +52,7 @@ where
             memory,
             tracked,
             first_pass: Duration::ZERO,
+            by_list: false,
         }
     }
 
@@ -62,8 +65,10 @@ where
         loop {
             let user;
             (snapshot, user) = self.run_pass(pass, snapshot)?;
-            if self.after_pass(pass, user)? == Next::Last {
-                break;
+            match self.after_pass(pass, user) {
+                Ok(Next::Pass) => {}
+                Ok(Next::Last) => break,
+                Err(stop) => return Err(self.stop_unchecked(stop, snapshot)),
             }
             pass = pass.next();
             snapshot = self.restore(pass, mode, snapshot)?;
@@ -153,28 +158,23 @@ where
         pass: PassIndex,
         snapshot: Box<dyn Snapshot>,
     ) -> Result<(Box<dyn Snapshot>, O::UserData), Stop> {
-        let engine = self.window.engine;
-        let context = self.context(pass);
+        let limits = &self.window.engine.limits;
+        let limit = match pass {
+            PassIndex::FIRST => limits.first_pass,
+            _ => limits.later_pass(self.first_pass),
+        };
         let mut user = self.window.user.clone();
 
         let start = self.now();
-        guarded(|| engine.observer.pass_enter(&context, &mut user))
-            .map_err(|panic| tool_panicked("pass_enter", pass, &panic))?;
-        // Before the pass starts: if it went wrong, memory could not be put back over that work.
-        self.undisturbed()?;
-        let entered = self.now();
-        let target = self.window.held.target();
-        target.start_pass(context.id, pass).map_err(declined)?;
-        self.window.held.how = Leave::Adopt;
-        let limit = match pass {
-            PassIndex::FIRST => engine.limits.first_pass,
-            _ => engine.limits.later_pass(self.first_pass),
+        let submitted = match self.start_pass(pass, &mut user) {
+            Ok(submitted) => submitted,
+            Err(stop) => return Err(self.stop_unchecked(stop, snapshot)),
         };
         let ended = self.window.held.target().wait_pass(limit);
         let executed = self.now();
         let stats = self.pass_stats(pass);
-        stats.callbacks = entered - start;
-        stats.execute = executed - entered;
+        stats.callbacks = submitted - start;
+        stats.execute = executed - submitted;
         let measured = match ended {
             Ok(Some(measured)) => measured,
             Ok(None) => return Err(self.pass_timeout(pass, limit, snapshot)),
@@ -182,15 +182,46 @@ where
         };
         self.window.held.how = Leave::Complete;
         if pass == PassIndex::FIRST {
-            self.first_pass = executed - entered;
+            self.first_pass = executed - submitted;
         }
 
-        let exited = guarded(|| engine.observer.pass_exit(&context, &mut user, measured));
-        let exit = self.now() - executed;
-        self.pass_stats(pass).callbacks += exit;
+        match self.exit_pass(pass, &mut user, measured) {
+            Ok(()) => Ok((snapshot, user)),
+            Err(stop) => Err(self.stop_unchecked(stop, snapshot)),
+        }
+    }
+
+    /// Tells the profiler, then starts the pass; says when.
+    fn start_pass(&mut self, pass: PassIndex, user: &mut O::UserData) -> Result<Duration, Stop> {
+        let engine = self.window.engine;
+        let context = self.context(pass);
+        guarded(|| engine.observer.pass_enter(&context, user))
+            .map_err(|panic| tool_panicked("pass_enter", pass, &panic))?;
+        // Before the pass starts: if it went wrong, memory could not be put back over that work.
+        self.undisturbed()?;
+        let submitted = self.now();
+        let target = self.window.held.target();
+        target.start_pass(context.id, pass).map_err(declined)?;
+        self.window.held.how = Leave::Adopt;
+        Ok(submitted)
+    }
+
+    /// Tells the profiler that the pass has ended, and keeps what it returns.
+    fn exit_pass(
+        &mut self,
+        pass: PassIndex,
+        user: &mut O::UserData,
+        measured: O::Measured,
+    ) -> Result<(), Stop> {
+        let engine = self.window.engine;
+        let context = self.context(pass);
+        let start = self.now();
+        let exited = guarded(|| engine.observer.pass_exit(&context, user, measured));
+        let took = self.now() - start;
+        self.pass_stats(pass).callbacks += took;
         let record = exited.map_err(|panic| tool_panicked("pass_exit", pass, &panic))?;
         self.window.records.push(record);
-        Ok((snapshot, user))
+        Ok(())
     }
 
     /// Decides whether another pass follows, and whether the window may go on at all.
@@ -271,6 +302,7 @@ where
         let (snapshot, bytes) = self.put_back(mode, snapshot).map_err(|what| {
             Stop::failed(Reason::RestoreFailed, format!("before {pass}: {what}"))
         })?;
+        self.by_list = mode == RestoreMode::HashOnce && pass.0 >= ALWAYS_GOOD;
         let restore = self.now() - start;
         self.window.report.stats.passes.push(PassStats {
             pass: pass.0,
@@ -360,6 +392,21 @@ where
         }
         let what = format!("{pass} ended with an error: {}", error.message);
         self.run_again(error.reason, &what, snapshot)
+    }
+
+    /// Ends the window before its final check. If memory was put back by a list, it is put back in
+    /// full now, since nobody will find out any more what the list missed.
+    fn stop_unchecked(&mut self, stop: Stop, snapshot: Box<dyn Snapshot>) -> Stop {
+        if !self.by_list {
+            return stop;
+        }
+        if self.tracked.is_reentered() {
+            // It would undo the work that was launched meanwhile.
+            self.window.held.how = Leave::Deviated;
+            let what = format!("{}; the application's memory may deviate", stop.message);
+            return Stop::failed(stop.reason, what);
+        }
+        self.run_again(stop.reason, &stop.message, snapshot)
     }
 
     /// Gives the application its one run back: puts memory back, then lets it run unprofiled.

@@ -61,8 +61,8 @@ impl<T: ReplayTarget> Drop for Held<T> {
 /// Why a window ended without records.
 pub(crate) struct Stop {
     outcome: Outcome,
-    reason: Reason,
-    message: String,
+    pub(crate) reason: Reason,
+    pub(crate) message: String,
 }
 
 impl Stop {

@@ -1,6 +1,6 @@
 //! Windows in which a backend fails: what the application and the profiler get then.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use kr_policy::Fixed;
 use kr_replay::host::HostRuntime;
 use kr_replay::{Leave, Limits, PassPlan};
 use kr_testkit::replay::{
-    BlitCall, BlitStep, Call, Callback, Event, FakeQueue, Launch, Reaction, Rig, Step,
+    AppMemory, BlitCall, BlitStep, Call, Callback, Event, FakeQueue, Launch, Reaction, Rig, Step,
 };
 use kr_tracker::TrackerConfig;
 use kr_types::{
@@ -816,4 +816,69 @@ fn a_damaged_image_is_not_put_back_after_a_repair_either() {
     let end = "exit 3, verify, finish failed, leave Deviated";
     assert!(log.ends_with(end), "{log}");
     assert_eq!(launch.signal(), 0);
+}
+
+/// A window that ends before its final check leaves nothing behind that only the check would have
+/// found: memory is put back in full, and the application runs once more.
+#[test]
+fn stopping_before_the_check_leaves_no_unlisted_change_behind() {
+    let finalize = |rig: &Rig| {
+        let engine = rig.engine.clone();
+        Reaction::Run(Box::new(move || engine.finalize()))
+    };
+    for pass in 0..3 {
+        let panics =
+            [Callback::Enter, Callback::Exit, Callback::Another].map(|callback| callback(pass));
+        for callback in panics {
+            let rig = unlisted_change(4);
+            rig.observer.set_plan(PassPlan::AtMost(4));
+            rig.observer.on(callback, Reaction::Panic);
+            let launch = rig.launch();
+            let got = rig.dispatch(&launch);
+            let report = rig.finished().report;
+            assert_eq!(report.reason, Some(Reason::ToolPanicked));
+            // A list takes effect from the second restore on.
+            let suspect = pass == 2;
+            assert_eq!(got == Outcome::Failed, suspect, "{callback:?}");
+            assert_right(&rig, &launch);
+        }
+        let rig = unlisted_change(4);
+        rig.observer.on(Callback::Exit(pass), finalize(&rig));
+        let launch = rig.launch();
+        rig.dispatch(&launch);
+        assert_eq!(rig.finished().report.reason, Some(Reason::Finalizing));
+        assert_right(&rig, &launch);
+
+        let rig = unlisted_change(4);
+        let step = Step::Fail(Reason::QueueError);
+        let launch = rig.launch().on(Call::Start(pass), step);
+        rig.dispatch(&launch);
+        assert_eq!(rig.finished().report.reason, Some(Reason::QueueError));
+        assert_right(&rig, &launch);
+    }
+}
+
+/// Over work that a callback launched nothing is put back, so the doubt is reported instead.
+#[test]
+fn nested_work_leaves_a_doubt_that_only_the_check_could_clear() {
+    for (pass, how) in [(1, Leave::Complete), (2, Leave::Deviated)] {
+        let rig = unlisted_change(4);
+        let beside = Arc::new(AppMemory::new(&rig.runtime, 0x55));
+        let nested = rig.launch_beside(&FakeQueue::new(QueueId(12)), &beside);
+        let (engine, inner) = (rig.engine.clone(), nested.clone());
+        let launch_it = move || {
+            engine.dispatch(&Rig::describe(&inner), inner.target());
+        };
+        let reaction = Reaction::Run(Box::new(launch_it));
+        rig.observer.on(Callback::Exit(pass), reaction);
+        let launch = rig.launch();
+        rig.dispatch(&launch);
+        let report = rig.observer.take_finished().pop().unwrap().report;
+        assert_eq!(report.reason, Some(Reason::Reentrant));
+        assert_eq!((launch.left(), launch.signal()), (Some(how), 0));
+        let deviates = report.message.unwrap().contains("may deviate");
+        assert_eq!(deviates, how == Leave::Deviated);
+        assert_eq!(report.outcome == Outcome::Failed, deviates);
+        assert_eq!(beside.bytes(), beside.after(1));
+    }
 }
