@@ -1,0 +1,86 @@
+//! What all queues of one emulated agent share.
+
+use std::sync::Arc;
+
+use amdgpu_emu::{Counter, Counters};
+use parking_lot::Mutex;
+
+use crate::abi::MemoryAccessFault;
+use crate::config::Config;
+use crate::events::Events;
+use crate::host::PAGE;
+use crate::pages::Agents;
+use crate::space::Space;
+use crate::view::View;
+
+/// One agent.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) node: u32,
+    pub(crate) config: Config,
+    pub(crate) space: Arc<Space>,
+    pub(crate) events: Arc<Events>,
+    counting: Mutex<Counting>,
+}
+
+/// The counters of an agent since they were started.
+#[derive(Debug, Default)]
+struct Counting {
+    on: bool,
+    totals: Counters,
+}
+
+impl Agent {
+    pub(crate) fn new(node: u32, config: Config, space: Arc<Space>, events: Arc<Events>) -> Self {
+        Self {
+            node,
+            config,
+            space,
+            events,
+            counting: Mutex::default(),
+        }
+    }
+
+    /// The agent's memory, for the calling thread.
+    pub(crate) fn view(&self) -> View {
+        View::new(self.space.clone(), Agents::of(self.node))
+    }
+
+    /// Reports an access that hit nothing. As with hardware, the process hears about it, not the queue.
+    pub(crate) fn raise_fault(&self, address: u64) {
+        self.events.raise_fault(MemoryAccessFault {
+            node_id: self.node,
+            virtual_address: address & !(PAGE - 1),
+            failure: MemoryAccessFault::NOT_PRESENT,
+            flags: MemoryAccessFault::FATAL_PROCESS,
+        });
+    }
+
+    /// Sets all counters to zero and lets them count.
+    pub(crate) fn start_counting(&self) {
+        *self.counting.lock() = Counting {
+            on: true,
+            totals: Counters::default(),
+        };
+    }
+
+    /// Holds all counters at what they are.
+    pub(crate) fn stop_counting(&self) {
+        self.counting.lock().on = false;
+    }
+
+    /// What was counted since the start.
+    pub(crate) fn counted(&self) -> Counters {
+        self.counting.lock().totals
+    }
+
+    /// Adds a dispatch, if counters are on.
+    pub(crate) fn count(&self, dispatch: &Counters) {
+        let mut counting = self.counting.lock();
+        if counting.on {
+            for counter in Counter::ALL {
+                counting.totals[counter] += dispatch[counter];
+            }
+        }
+    }
+}
