@@ -214,6 +214,7 @@ impl<O: Observer> Engine<O> {
     /// as soon as the launch was passed on.
     ///
     /// With replay off this is one relaxed load and [`Leave::Forward`].
+    #[inline]
     pub fn dispatch<T>(&self, dispatch: &Dispatch, target: T) -> Outcome
     where
         T: ReplayTarget<Measured = O::Measured>,
@@ -310,6 +311,7 @@ impl Gate {
     const DISPATCH: usize = 2;
 
     /// Whether replay is off and nothing is under way.
+    #[inline]
     fn is_quiet(&self) -> bool {
         // Relaxed: who knows that replay was switched off reads that or something later, and every
         // window since before then is counted in it. Nothing else is ordered with launches.

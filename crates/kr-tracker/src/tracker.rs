@@ -102,6 +102,7 @@ impl<F> Tracker<F> {
     }
 
     /// Whether allocations are recorded: one relaxed load.
+    #[inline]
     pub fn is_enabled(&self) -> bool {
         // Relaxed: the flag only ever rises, and guards nothing that is read without the lock.
         self.enabled.load(Ordering::Relaxed)
@@ -133,6 +134,7 @@ impl<F> Tracker<F> {
     /// # Errors
     ///
     /// [`RecordError`] if the range cannot be; then the agent has untracked memory.
+    #[inline]
     pub fn record(
         &self,
         agent: AgentId,
@@ -143,10 +145,7 @@ impl<F> Tracker<F> {
         if !self.is_enabled() {
             return Ok(None);
         }
-        self.inventory
-            .lock()
-            .record(agent, base, len_bytes, class)
-            .map(Some)
+        self.record_enabled(agent, base, len_bytes, class)
     }
 
     /// Takes the allocation at `base` out of the inventory, *before* it is really freed, and says
@@ -154,10 +153,32 @@ impl<F> Tracker<F> {
     ///
     /// The other order would leave memory in the inventory that is already gone, and a window could
     /// write to it.
+    #[inline]
     pub fn free(&self, base: DeviceAddr, token: F) -> Freed<F> {
         if !self.is_enabled() {
             return Freed::Unknown(token);
         }
+        self.free_enabled(base, token)
+    }
+
+    // Out of line, so that callers inline no more than the look at the switch.
+
+    #[inline(never)]
+    fn record_enabled(
+        &self,
+        agent: AgentId,
+        base: DeviceAddr,
+        len_bytes: u64,
+        class: MemoryClass,
+    ) -> Result<Option<Region>, RecordError> {
+        self.inventory
+            .lock()
+            .record(agent, base, len_bytes, class)
+            .map(Some)
+    }
+
+    #[inline(never)]
+    fn free_enabled(&self, base: DeviceAddr, token: F) -> Freed<F> {
         self.inventory.lock().free(base, token)
     }
 
