@@ -1,18 +1,15 @@
 //! What a profiler may do in its callbacks, and what comes of what it may not.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use kr_device::host::HostBlock;
-use kr_device::{Block, Device};
-use kr_replay::{Leave, ParkedFree, PassPlan};
+use kr_replay::{Leave, PassPlan};
 use kr_testkit::replay::{
-    Action, AppMemory, Call, Callback, Event, FakeQueue, Launch, Log, Reaction, Rig, Step,
+    Action, AppMemory, Call, Callback, Event, FakeQueue, Launch, Reaction, Rig, Step, ToolMemory,
 };
-use kr_tracker::{Freed, Tracker, TrackerConfig};
+use kr_tracker::TrackerConfig;
 use kr_types::{AgentId, MemoryClass, Outcome, QueueId, Reason, Tier};
 
 /// Callbacks that come while a window is open, over three passes.
@@ -102,55 +99,6 @@ fn a_panic_in_finish_changes_nothing() {
         assert_right(&rig, &launch);
         assert_eq!(rig.engine.stats().outcome(outcome), 1);
         assert_eq!(rig.engine_bytes(), 0);
-    }
-}
-
-/// Device memory of a profiler: tracked like any other, and noted in the log when it is really
-/// freed.
-struct ToolMemory {
-    block: HostBlock,
-    tracker: Arc<Tracker<ParkedFree>>,
-    log: Log,
-}
-
-impl ToolMemory {
-    const BYTES: u64 = 300;
-
-    fn new(rig: &Rig, class: MemoryClass) -> Self {
-        let tracker = rig.runtime.tracker().clone();
-        let bytes = NonZeroU64::new(Self::BYTES).expect("it is not zero");
-        let block = rig.runtime.device().alloc(Tier::Device, bytes);
-        let block = block.expect("the host has a page of memory");
-        tracker
-            .record(Rig::AGENT, block.addr(), Self::BYTES, class)
-            .expect("nothing else is there");
-        Self {
-            block,
-            tracker,
-            log: rig.log.clone(),
-        }
-    }
-
-    /// Frees it, and tells what became of that.
-    fn free(self) -> &'static str {
-        let Self {
-            block,
-            tracker,
-            log,
-        } = self;
-        let addr = block.addr();
-        let token = move || {
-            log.push(Event::Note("freed"));
-            drop(block);
-        };
-        match tracker.free(addr, Box::new(token)) {
-            Freed::Release(release) => {
-                release.into_token()();
-                "released"
-            }
-            Freed::Parked => "parked",
-            Freed::Again(_) | Freed::Unknown(_) => "unknown",
-        }
     }
 }
 
@@ -279,7 +227,7 @@ fn memory_that_is_not_captured_is_not_touched() {
     for (class, kept) in [(MemoryClass::Runtime, 2), (MemoryClass::ModuleVariable, 1)] {
         let rig = Rig::new(PassPlan::Exactly(3));
         let memory = ToolMemory::new(&rig, class);
-        let (device, addr) = (rig.runtime.device().clone(), memory.block.addr());
+        let (device, addr) = (rig.runtime.device().clone(), memory.addr());
         device.write_bytes(addr, &[1]).unwrap();
         let write = move || device.write_bytes(addr, &[2]).unwrap();
         rig.observer.on(Callback::Exit(0), run(write));

@@ -21,6 +21,7 @@ mod observer;
 mod rig;
 mod script;
 mod target;
+mod tool_memory;
 
 pub use blit::{BlitCall, BlitStep, ScriptedBlit};
 pub use clock::FakeClock;
@@ -30,3 +31,4 @@ pub use observer::{Callback, Finished, Reaction, ScriptedObserver};
 pub use rig::Rig;
 pub use script::Action;
 pub use target::{Call, FakeQueue, Launch, Measured, ScriptedTarget, Step};
+pub use tool_memory::ToolMemory;

@@ -124,7 +124,8 @@ struct Shared {
 
 struct State {
     signal: i64,
-    executions: u32,
+    /// What each execution started from.
+    inputs: Vec<u64>,
     left: Option<Leave>,
     violations: Vec<String>,
 }
@@ -145,7 +146,7 @@ impl Launch {
             script: Script::new(),
             state: Mutex::new(State {
                 signal: 1,
-                executions: 0,
+                inputs: Vec::new(),
                 left: None,
                 violations: Vec::new(),
             }),
@@ -181,7 +182,12 @@ impl Launch {
 
     /// How often the kernel ran, to the end or to its middle.
     pub fn executions(&self) -> u32 {
-        self.0.state.lock().executions
+        self.0.state.lock().inputs.len() as u32
+    }
+
+    /// [`AppMemory::digest`] of what each of these executions started from.
+    pub fn inputs(&self) -> Vec<u64> {
+        self.0.state.lock().inputs.clone()
     }
 
     /// How it was left, if it was.
@@ -201,21 +207,23 @@ impl Launch {
     }
 
     fn run(&self) -> Measured {
-        let input = self.0.memory.digest();
+        let measured = self.start();
         self.0.memory.run();
-        self.ended(Event::Ran, input)
+        self.0.log.push(Event::Ran);
+        measured
     }
 
     fn break_off(&self) {
+        self.start();
         self.0.memory.run_half();
-        self.ended(Event::BrokeOff, 0);
+        self.0.log.push(Event::BrokeOff);
     }
 
-    fn ended(&self, how: Event, input: u64) -> Measured {
-        self.0.log.push(how);
+    fn start(&self) -> Measured {
+        let input = self.0.memory.digest();
         let mut state = self.0.state.lock();
-        let execution = state.executions;
-        state.executions += 1;
+        let execution = state.inputs.len() as u32;
+        state.inputs.push(input);
         Measured { execution, input }
     }
 
