@@ -259,7 +259,16 @@ impl<O: Observer> Engine<O> {
 
     /// Passes a launch on, beside other dispatches and not into a window.
     pub(crate) fn forward<T: ReplayTarget>(&self, agent: AgentId, held: Held<T>) {
-        let _beside = self.tracker.enter_dispatch(agent);
+        let beside = self
+            .tracker
+            .enter_dispatch_nested(agent, self.limits.agent());
+        if beside.is_none() {
+            let agent = agent.0;
+            tracing::error!(
+                agent,
+                "launched from a callback into an agent that stayed busy"
+            );
+        }
         held.leave();
     }
 

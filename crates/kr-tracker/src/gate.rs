@@ -85,6 +85,16 @@ impl Gate {
         }
     }
 
+    /// Notes that someone goes on without having entered.
+    pub(crate) fn intrude(&self) {
+        self.line.lock().intruded = true;
+    }
+
+    /// Whether someone did since the window that is inside entered.
+    pub(crate) fn is_intruded(&self) -> bool {
+        self.line.lock().intruded
+    }
+
     /// The limit of everyone in line, present and future, passes now.
     #[cfg(all(test, loom))]
     pub(crate) fn expire(&self) {
@@ -103,6 +113,8 @@ impl Gate {
 struct Line {
     dispatches: usize,
     window: bool,
+    /// Someone went on beside the window without having entered. Cleared when a window enters.
+    intruded: bool,
     waiting: VecDeque<Waiter>,
     next_ticket: u64,
 }
@@ -154,7 +166,10 @@ impl Line {
             match first.side {
                 _ if self.window => break,
                 Side::Dispatch => self.dispatches += 1,
-                Side::Window if self.dispatches == 0 => self.window = true,
+                Side::Window if self.dispatches == 0 => {
+                    self.window = true;
+                    self.intruded = false;
+                }
                 Side::Window => break,
             }
             self.waiting.pop_front();

@@ -47,6 +47,18 @@ pub(crate) fn side(place: Place) -> Option<Side> {
     innermost(place, |entry| entry.side)
 }
 
+/// Whether this thread has a window open, on any agent of any tracker.
+pub(crate) fn in_any_window() -> bool {
+    STACK
+        .try_with(|stack| {
+            stack
+                .borrow()
+                .iter()
+                .any(|entry| entry.side == Side::Window)
+        })
+        .unwrap_or(false)
+}
+
 /// Notes that this thread has entered.
 pub(crate) fn push(place: Place, side: Side) {
     let entry = Entry {

@@ -222,6 +222,24 @@ impl<F> Tracker<F> {
             .expect("without a deadline one gets in")
     }
 
+    /// [`enter_dispatch`](Self::enter_dispatch) for threads that may be inside a window of their own
+    /// on *another* agent, as callbacks are. Two of those could wait for each other's agent forever,
+    /// so such a thread waits for `limit` at the most. `None`: it ran out, the caller goes on
+    /// without having entered, and the window that is open there counts as
+    /// [re-entered](Window::is_reentered).
+    pub fn enter_dispatch_nested(&self, agent: AgentId, limit: Duration) -> Option<DispatchGuard> {
+        if !inside::in_any_window() {
+            return Some(self.enter_dispatch(agent));
+        }
+        // A limit beyond the clock's range is none.
+        let deadline = Instant::now().checked_add(limit);
+        let guard = self.dispatch(agent, |gate| gate.enter(Side::Dispatch, deadline));
+        if guard.is_none() {
+            self.gate(agent).intrude();
+        }
+        guard
+    }
+
     /// [`enter_dispatch`](Self::enter_dispatch) for threads that must never wait: `None` where that
     /// would.
     pub fn try_enter_dispatch(&self, agent: AgentId) -> Option<DispatchGuard> {

@@ -79,7 +79,7 @@ impl HostBuffer {
     pub fn write_at<T: NoUninit>(&self, offset: u64, values: &[T]) -> Result<(), HostError> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         let addr = self.check(offset, bytes.len() as u64)?;
-        let _beside = self.runtime.tracker.enter_dispatch(self.runtime.agent());
+        let _beside = self.runtime.beside();
         Ok(self.runtime.device.write_bytes(addr, bytes)?)
     }
 
@@ -101,7 +101,7 @@ impl HostBuffer {
     pub fn read_at<T: Pod>(&self, offset: u64, count: usize) -> Result<Vec<T>, HostError> {
         let addr = self.check(offset, count.saturating_mul(size_of::<T>()) as u64)?;
         let mut values = vec![T::zeroed(); count];
-        let _beside = self.runtime.tracker.enter_dispatch(self.runtime.agent());
+        let _beside = self.runtime.beside();
         let bytes = bytemuck::cast_slice_mut(&mut values);
         self.runtime.device.read_bytes(addr, bytes)?;
         Ok(values)

@@ -3,10 +3,11 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use kr_device::Device;
 use kr_device::host::{HostCounters, HostDevice};
-use kr_tracker::{Tracker, TrackerConfig};
+use kr_tracker::{DispatchGuard, Tracker, TrackerConfig};
 use kr_types::{AgentId, MemoryClass, QueueId, Tier};
 use parking_lot::{Mutex, RwLock};
 
@@ -46,6 +47,12 @@ pub(super) struct Inner {
 impl Inner {
     pub(super) fn agent(&self) -> AgentId {
         self.device.agent()
+    }
+
+    /// Enters the agent for a copy, which must not run beside a restore.
+    pub(super) fn beside(&self) -> Option<DispatchGuard> {
+        let limit = Duration::from_secs(10);
+        self.tracker.enter_dispatch_nested(self.agent(), limit)
     }
 
     pub(super) fn interceptor(&self) -> Option<Arc<dyn Intercept>> {

@@ -1,7 +1,7 @@
 //! What a caller may rely on, call by call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -503,6 +503,37 @@ fn a_dispatch_within_a_dispatch_passes_the_line() {
         assert_eq!(tracker.gate(A).waiting(), 1);
         drop(still);
         window.join().unwrap().unwrap();
+    });
+}
+
+/// Two callbacks that each want into the other's agent do not wait for each other forever, and both
+/// windows learn that they were not alone.
+#[test]
+fn nested_dispatches_of_two_windows_do_not_dead_lock() {
+    let tracker = tracker();
+    let both_open = Barrier::new(2);
+    let both_gave_up = Barrier::new(2);
+    let nested = |own, other| {
+        let window = tracker.open_window(own, FAR).expect("nobody is inside");
+        both_open.wait();
+        assert!(!window.is_reentered());
+        assert!(tracker.enter_dispatch_nested(other, SOON).is_none());
+        both_gave_up.wait();
+        assert!(window.is_reentered());
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| nested(A, B));
+        nested(B, A);
+    });
+    // The mark goes with the window, and a thread without one waits for its turn.
+    let window = tracker.open_window(A, FAR).expect("nobody is inside");
+    assert!(!window.is_reentered());
+    thread::scope(|scope| {
+        let entered = scope.spawn(|| tracker.enter_dispatch_nested(A, SOON).is_some());
+        until_waiting(&tracker, A, 1);
+        thread::sleep(2 * SOON);
+        assert!(window.close().is_empty());
+        assert!(entered.join().expect("it does not panic"));
     });
 }
 
