@@ -231,6 +231,22 @@ impl Lane for F16 {
     }
 }
 
+/// A float of which only the bits count: modifiers change its sign, subnormals stay.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Bits<T>(pub(crate) T);
+
+impl<T: Lane> Lane for Bits<T> {
+    const TYPE: Type = T::TYPE;
+    #[inline(always)]
+    fn from_bits(bits: u64) -> Self {
+        Self(T::from_bits(bits))
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.0.bits()
+    }
+}
+
 impl<T: Lane> Arg for T {
     const TYPE: Type = <T as Lane>::TYPE;
     type All = [T; LANES];

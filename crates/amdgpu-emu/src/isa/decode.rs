@@ -474,6 +474,15 @@ impl Decoder {
         })
     }
 
+    /// A source of a vector instruction, which is an accumulation register where the row says so.
+    fn accum_or(&mut self, code: u32, ty: Type) -> Result<Operand, Illegal> {
+        match (ty, self.source(code, ty)?) {
+            (Type::Accum, Operand::Vector(first)) => Ok(Operand::Accum(first)),
+            (Type::Accum, _) => Err(Illegal::Operand),
+            (_, operand) => Ok(operand),
+        }
+    }
+
     /// The types of the operands that are encoded, with their place in the row.
     fn encoded(&self) -> impl Iterator<Item = (usize, Type)> + use<> {
         self.op
@@ -566,6 +575,7 @@ impl Decoder {
             self.op.mask = Operand::Scalar(VCC);
         }
         match codes[0] {
+            _ if row.src.is_empty() => {}
             249 => self.sdwa(&mut codes)?,
             250 => self.dpp(&mut codes)?,
             _ => {}
@@ -579,7 +589,7 @@ impl Decoder {
                 }
                 Type::Mask => Operand::Scalar(VCC),
                 _ => match codes.next() {
-                    Some(code) => self.source(code, ty)?,
+                    Some(code) => self.accum_or(code, ty)?,
                     None => self.op.dst,
                 },
             };
@@ -731,11 +741,7 @@ impl Decoder {
         self.op.dst = Self::result(row.dst, self.low(7, 0))?;
         let codes = [self.high(8, 0), self.high(17, 9), self.high(26, 18)];
         for ((i, ty), code) in self.encoded().zip(codes) {
-            self.op.src[i] = match (ty, self.source(code, ty)?) {
-                (Type::Accum, Operand::Vector(first)) => Operand::Accum(first),
-                (Type::Accum, _) => return Err(Illegal::Operand),
-                (_, operand) => operand,
-            };
+            self.op.src[i] = self.accum_or(code, ty)?;
         }
         if self.literal {
             return Err(Illegal::Operand);
@@ -762,6 +768,11 @@ impl Decoder {
         let clamps = row.dst.is_float() || row.clamps();
         let half = |ty: &Type| matches!(ty, Type::U16 | Type::I16 | Type::F16);
         let halves = row.src.iter().any(half) || half(&row.dst);
+        let signs = modifiers.abs | modifiers.neg;
+        let signed = |(n, ty): (usize, &Type)| signs >> n & 1 == 0 || ty.is_float();
+        if !row.src.iter().enumerate().all(signed) {
+            return Err(Illegal::Mode);
+        }
         if modifiers.clamp && !clamps
             || modifiers.omod != 0 && !row.dst.is_float()
             || modifiers.op_sel != 0 && !halves
@@ -910,6 +921,7 @@ fn literal(word: u32, ty: Type) -> u64 {
     match ty {
         Type::F64 => u64::from(word) << 32,
         Type::I64 => i64::from(word as i32) as u64,
+        Type::U16 | Type::I16 | Type::F16 => u64::from(word as u16),
         _ => u64::from(word),
     }
 }

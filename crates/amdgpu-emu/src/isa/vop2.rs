@@ -3,11 +3,11 @@
 use crate::isa::F16;
 use crate::isa::float::{flush, mad, max, min};
 use crate::isa::row::{Row, lanes, missing};
-use crate::lanes::{Clamp, Keep, Literal};
+use crate::lanes::{Bits, Clamp, Keep, Literal};
 
 pub(super) const VOP2: &[&[Row]] = &[
     lanes! { Valu:
-        0x00 v_cndmask_b32(a: u32, b: u32, choose_b: bool) -> u32 = if choose_b { b } else { a };
+        0x00 v_cndmask_b32(a: Bits<f32>, b: Bits<f32>, choose_b: bool) -> u32 = if choose_b { b.0.to_bits() } else { a.0.to_bits() };
         0x01 v_add_f32(a: f32, b: f32) -> f32 = a + b;
         0x02 v_sub_f32(a: f32, b: f32) -> f32 = a - b;
         0x03 v_subrev_f32(a: f32, b: f32) -> f32 = b - a;

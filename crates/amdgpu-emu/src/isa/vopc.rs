@@ -7,18 +7,18 @@
 use crate::isa::F16;
 use crate::isa::float::{Float, is_class};
 use crate::isa::row::{Row, lanes};
-use crate::lanes::Only;
+use crate::lanes::{Bits, Only};
 
 pub(super) const VOPC: &[&[Row]] = &[
     lanes! { Valu:
-        0x10 v_cmp_class_f32(a: u32, b: u32) -> bool = is_class(f32::from_bits(a), b);
-        0x11 v_cmpx_class_f32(a: u32, b: u32) -> Only = Only(is_class(f32::from_bits(a), b));
-        0x14 v_cmp_class_f16(a: u16, b: u32) -> bool = is_class(F16(a), b);
-        0x15 v_cmpx_class_f16(a: u16, b: u32) -> Only = Only(is_class(F16(a), b));
+        0x10 v_cmp_class_f32(a: Bits<f32>, b: u32) -> bool = is_class(a.0, b);
+        0x11 v_cmpx_class_f32(a: Bits<f32>, b: u32) -> Only = Only(is_class(a.0, b));
+        0x14 v_cmp_class_f16(a: Bits<F16>, b: u32) -> bool = is_class(a.0, b);
+        0x15 v_cmpx_class_f16(a: Bits<F16>, b: u32) -> Only = Only(is_class(a.0, b));
     },
     lanes! { SlowValu:
-        0x12 v_cmp_class_f64(a: u64, b: u32) -> bool = is_class(f64::from_bits(a), b);
-        0x13 v_cmpx_class_f64(a: u64, b: u32) -> Only = Only(is_class(f64::from_bits(a), b));
+        0x12 v_cmp_class_f64(a: Bits<f64>, b: u32) -> bool = is_class(a.0, b);
+        0x13 v_cmpx_class_f64(a: Bits<f64>, b: u32) -> Only = Only(is_class(a.0, b));
     },
     lanes! { Valu:
         0x20 v_cmp_f_f16(_a: F16, _b: F16) -> bool = false;

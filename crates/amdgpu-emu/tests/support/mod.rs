@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,10 +38,10 @@ pub(crate) fn object(kernel: &str, version: u8) -> Vec<u8> {
 }
 
 /// A test that runs if what it needs is there, and else counts as ignored with the reason on record.
-pub(crate) fn trial_with<T: Send + 'static>(
+pub(crate) fn trial_with<T: Deref + Send + 'static>(
     name: &str,
     need: Result<T, String>,
-    test: fn(&T),
+    test: fn(&T::Target),
 ) -> Trial {
     match need {
         Ok(tool) => Trial::test(name.to_owned(), move || {
