@@ -570,8 +570,11 @@ fn a_dropped_fence_does_not_wait<D: Device>(device: &D) {
         rig.drain();
         all.push(start.elapsed());
     }
+    // One drop may have lost its core on the way, and the first submits may have taken most of the
+    // time.
+    drops.sort_unstable();
     assert!(
-        median(&mut drops) < median(&mut all) / 2,
+        Some(drops[3]) < all.iter().min().map(|copies| *copies / 8),
         "dropping a fence takes {drops:?}, and the copies {all:?}"
     );
 }
@@ -605,11 +608,6 @@ fn check_end<D: Device>(rig: &mut Rig<'_, D>, piece: &Piece) {
     let at = piece.to.1 + piece.len - ITEM;
     rig.read(piece.to.0, at, &mut found);
     rig.compare(piece.to.0, at, &found);
-}
-
-fn median(samples: &mut [Duration]) -> Duration {
-    samples.sort_unstable();
-    samples[samples.len() / 2]
 }
 
 // Threads
