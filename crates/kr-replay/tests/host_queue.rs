@@ -665,6 +665,21 @@ fn without_an_engine_launches_go_straight_to_the_queue() {
     assert_eq!(app.observer.take_finished().len(), 1);
 }
 
+/// A limit beyond the clock's range is no limit.
+#[test]
+fn a_limit_may_be_as_long_as_it_likes() {
+    let app = App::with(PassPlan::Exactly(2), |builder| {
+        let mut limits = Limits::default();
+        (limits.drain, limits.reach) = (Duration::MAX, Duration::MAX);
+        (limits.first_pass, limits.capture) = (Duration::MAX, Duration::MAX);
+        builder.limits(limits)
+    });
+    let (queue, buffer) = (app.runtime.queue(), app.buffer([1; 4]));
+    let signal = queue.launch(&launch(&increment(), &buffer));
+    assert_eq!(signal.wait_for(Duration::MAX), Ok(true));
+    assert_eq!(app.finished().report.outcome, Outcome::Replayed);
+}
+
 /// The error that the application gets is the one of its own kernel.
 #[test]
 fn a_fault_names_what_the_kernel_did() {

@@ -77,13 +77,9 @@ impl Barrier {
     }
 
     pub(super) fn wait_reached(&self, limit: Duration) -> bool {
-        let deadline = Instant::now() + limit;
         let mut state = self.state.lock();
-        while !state.reached {
-            if self.changed.wait_until(&mut state, deadline).timed_out() {
-                break;
-            }
-        }
+        self.changed
+            .wait_while_for(&mut state, |state| !state.reached, limit);
         state.reached
     }
 

@@ -1,7 +1,7 @@
 //! The application's completion signal.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kr_device::host::KernelFault;
 use parking_lot::{Condvar, Mutex};
@@ -67,13 +67,10 @@ impl HostSignal {
     ///
     /// [`KernelFault`] if the kernel did not reach its end.
     pub fn wait_for(&self, limit: Duration) -> Result<bool, KernelFault> {
-        let deadline = Instant::now() + limit;
         let mut state = self.0.state.lock();
-        while state.value > 0 {
-            if self.0.changed.wait_until(&mut state, deadline).timed_out() {
-                break;
-            }
-        }
+        self.0
+            .changed
+            .wait_while_for(&mut state, |state| state.value > 0, limit);
         match state.value > 0 {
             true => Ok(false),
             false => state.result.clone().map(|()| true),
