@@ -36,8 +36,8 @@ pub struct CopyOp {
 /// One GPU agent, seen as memory that can be allocated, copied and waited on.
 ///
 /// Contract
-/// - Copies of one [`submit`](Self::submit) may run in any order and at the same time; two submits
-///   on one agent complete in submission order.
+/// - Copies of one [`submit`](Self::submit) may run in any order and at the same time. Those of a
+///   later submit start when the earlier ones have completed, so it may read what they wrote.
 /// - Nothing outside the ranges of the copies is read or written.
 /// - [`alloc`](Self::alloc) hands out memory that no other live block overlaps. Its contents are
 ///   unspecified.
@@ -59,10 +59,12 @@ pub trait Device: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::OutOfMemory`] or [`DeviceError::Failed`]; nothing was allocated.
+    /// [`DeviceError::OutOfMemory`] if there is no room, also for a size that no device has;
+    /// [`DeviceError::Failed`] if the runtime refused for another reason. Nothing was allocated.
     fn alloc(&self, tier: Tier, bytes: NonZeroU64) -> Result<Self::Block, DeviceError>;
 
-    /// Starts `copies` and returns without waiting. An empty list completes at once.
+    /// Starts `copies` and returns without waiting. An empty list completes when the submits before
+    /// it have.
     ///
     /// # Errors
     ///
@@ -71,8 +73,8 @@ pub trait Device: Send + Sync + 'static {
     /// # Safety
     ///
     /// Until the fence completes: each source range stays readable and each destination range
-    /// writable by this agent, and nothing else writes either or reads a destination. No
-    /// destination overlaps another destination or any source.
+    /// writable by this agent, and nothing but other submits to this device writes either or reads a
+    /// destination. Within the submit, no destination overlaps another destination or any source.
     unsafe fn submit(&self, copies: &[CopyOp]) -> Result<Self::Fence, DeviceError>;
 
     /// Blocks for at most `limit`. `Ok(false)` means that the work is still running; a limit of
