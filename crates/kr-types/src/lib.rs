@@ -33,12 +33,14 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod by_tier;
 mod ids;
 mod outcome;
 mod region;
 mod tile;
 
 pub use addr::{DeviceAddr, RangeError};
+pub use by_tier::ByTier;
 pub use ids::{
     AgentId, DispatchId, Generation, InventoryGeneration, KernelId, PassIndex, PoolId, QueueId,
 };
