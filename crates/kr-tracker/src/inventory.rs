@@ -21,7 +21,6 @@
 //! - No free token is dropped in here: dropping one may run anything.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 use std::ops::Bound;
 
 use kr_types::{
@@ -104,20 +103,16 @@ pub struct CaptureList {
     pub generation: InventoryGeneration,
 }
 
-/// One window's hold on memory; numbers are never used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct CaptureId(NonZeroU64);
-
 struct Entry<F> {
     region: Region,
     state: State<F>,
 }
 
 enum State<F> {
-    /// Held if `last_capture` is the agent's present one, else no window has it. So the end of a
-    /// capture has no marks to clear.
+    /// Held if it is listed while its agent has a capture. The mark need not be cleared at the end
+    /// of a capture, since the next one lists whatever is live then.
     Live {
-        last_capture: Option<CaptureId>,
+        listed: bool,
     },
     Parked {
         token: F,
@@ -125,8 +120,8 @@ enum State<F> {
 }
 
 /// An agent's capture from `start_capture` to `end_capture`.
+#[derive(Default)]
 struct Capture {
-    id: CaptureId,
     /// Bases of the entries that are parked, in the order of their frees.
     parked: Vec<DeviceAddr>,
     /// The sum of their lengths.
@@ -173,7 +168,6 @@ pub(crate) struct Inventory<F> {
     by_base: BTreeMap<DeviceAddr, Entry<F>>,
     agents: BTreeMap<AgentId, Agent>,
     next_generation: Generation,
-    next_capture: CaptureId,
     /// Memory of every agent, also of those not seen yet, may have been missed.
     late: bool,
     /// Parked frees whose window is gone without having been closed.
@@ -186,7 +180,6 @@ impl<F> Inventory<F> {
             by_base: BTreeMap::new(),
             agents: BTreeMap::new(),
             next_generation: Generation::FIRST,
-            next_capture: CaptureId(NonZeroU64::MIN),
             late: false,
             orphans: Vec::new(),
         }
@@ -226,14 +219,14 @@ impl<F> Inventory<F> {
         let Some(entry) = self.by_base.get_mut(&base) else {
             return Freed::Unknown(token);
         };
-        let State::Live { last_capture } = entry.state else {
+        let State::Live { listed } = entry.state else {
             return Freed::Again(token);
         };
         let region = entry.region;
         let agent = self.agents.entry(region.agent()).or_default();
         agent.remove(&region);
         match &mut agent.capture {
-            Some(capture) if last_capture == Some(capture.id) => {
+            Some(capture) if listed => {
                 capture.parked.push(base);
                 capture.parked_bytes += region.len_bytes().get();
                 entry.state = State::Parked { token };
@@ -272,29 +265,17 @@ impl<F> Inventory<F> {
 
     /// Lists what a window on `agent` has to save; from now until `end_capture` it holds that.
     pub(crate) fn start_capture(&mut self, agent: AgentId) -> CaptureList {
-        let next_capture = &mut self.next_capture;
-        let capture = self.agents.entry(agent).or_default();
-        let generation = capture.generation;
-        let id = capture
-            .capture
-            .get_or_insert_with(|| {
-                let id = *next_capture;
-                next_capture.0 = id.0.saturating_add(1);
-                Capture {
-                    id,
-                    parked: Vec::new(),
-                    parked_bytes: 0,
-                }
-            })
-            .id;
+        let listing = self.agent(agent);
+        listing.capture.get_or_insert_default();
+        let generation = listing.generation;
         let mut regions = Vec::new();
         for entry in self.by_base.values_mut() {
             let Entry { region, state } = entry;
             if region.agent() != agent || !region.class().is_captured() {
                 continue;
             }
-            if let State::Live { last_capture } = state {
-                *last_capture = Some(id);
+            if let State::Live { listed } = state {
+                *listed = true;
                 regions.push(*region);
             }
         }
@@ -310,13 +291,12 @@ impl<F> Inventory<F> {
             .agents
             .get(&region.agent())
             .and_then(|agent| agent.capture.as_ref());
-        match (capture, self.entry_of(region)) {
-            (Some(capture), Some(entry)) => match entry.state {
-                State::Live { last_capture } => last_capture == Some(capture.id),
-                State::Parked { .. } => true,
-            },
-            _ => false,
-        }
+        let state = self.entry_of(region).map(|entry| &entry.state);
+        capture.is_some()
+            && matches!(
+                state,
+                Some(State::Live { listed: true } | State::Parked { .. })
+            )
     }
 
     /// Bytes that the capture on `agent` keeps from being freed.
@@ -364,7 +344,7 @@ impl<F> Inventory<F> {
             });
         }
         self.agent(region.agent()).add(&region);
-        let state = State::Live { last_capture: None };
+        let state = State::Live { listed: false };
         self.by_base.insert(region.base(), Entry { region, state });
         Ok(())
     }
