@@ -23,6 +23,8 @@ use kr_types::{
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Passes that troubles are scripted for.
 const PASSES: u32 = 5;
 
@@ -604,7 +606,7 @@ fn invariant_06_no_lock_is_held_over_work_or_callbacks() {
                 drop(tracker.enter_dispatch(AgentId(99)));
                 done.send(()).unwrap();
             });
-            let got_through = ended.recv_timeout(Duration::from_secs(10)).is_ok();
+            let got_through = ended.recv_timeout(PATIENCE).is_ok();
             sender.send(got_through).unwrap();
         })
     };
@@ -643,28 +645,26 @@ fn invariant_06_no_lock_is_held_over_work_or_callbacks() {
 /// agent's lock, not the counts.
 #[test]
 fn invariant_13_off_only_forwards() {
-    let rig = Rig::new(PassPlan::Exactly(3));
+    let rig = Arc::new(Rig::new(PassPlan::Exactly(3)));
     rig.engine.set_active(false);
-    let someone_is_inside = rig
-        .runtime
-        .tracker()
-        .open_window(Rig::AGENT, Duration::ZERO)
-        .unwrap();
     let looks = rig.clock.looks();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let launch = rig.launch();
-            assert_eq!(rig.dispatch(&launch), Outcome::Untargeted);
-            assert_eq!((launch.signal(), launch.executions()), (0, 1));
-        });
+    // Who looked at the agent's lock would wait for this.
+    let inside = rig.runtime.tracker().open_window(Rig::AGENT, PATIENCE);
+    let (sender, ended) = mpsc::channel();
+    let off = rig.clone();
+    thread::spawn(move || {
+        let launch = off.launch();
+        let outcome = off.dispatch(&launch);
+        sender.send((outcome, launch.signal(), launch.executions()))
     });
+    let ended = ended.recv_timeout(PATIENCE);
+    assert_eq!(ended, Ok((Outcome::Untargeted, 0, 1)));
+    drop(inside.unwrap());
     assert_eq!(rig.log.to_string(), "leave Forward, ran");
     assert_eq!(rig.clock.looks(), looks);
     assert_eq!(rig.engine.stats().iter().count(), 0);
-    drop(someone_is_inside);
 
     rig.engine.set_active(true);
-    rig.log.clear();
     assert_eq!(rig.dispatch(&rig.launch()), Outcome::Replayed);
 }
 
