@@ -342,7 +342,7 @@ fn used_bytes(device: &HostDevice) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, ..ProptestConfig::default() })]
 
     /// 1: the application's signal is decremented exactly once, that of nested work too, and the
     /// target is driven by the rules.

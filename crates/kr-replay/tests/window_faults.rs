@@ -1,5 +1,6 @@
 //! Windows in which a backend fails: what the application and the profiler get then.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -754,8 +755,8 @@ fn a_panic_of_the_backend_leaves_the_target_and_then_the_agent() {
             .launch()
             .on(call, Step::Panic)
             .on(Call::Leave, Step::Run(Box::new(leave)));
-        let dispatch = std::panic::AssertUnwindSafe(|| rig.dispatch(&launch));
-        assert!(std::panic::catch_unwind(dispatch).is_err());
+        let dispatch = AssertUnwindSafe(|| rig.dispatch(&launch));
+        assert!(catch_unwind(dispatch).is_err());
         assert!(alone.recv().unwrap(), "{call:?}: the agent was left first");
         assert_eq!(launch.violations(), [""; 0], "{call:?}");
         assert_eq!(launch.signal(), 0);
@@ -881,4 +882,55 @@ fn nested_work_leaves_a_doubt_that_only_the_check_could_clear() {
         assert_eq!(report.outcome == Outcome::Failed, deviates);
         assert_eq!(beside.bytes(), beside.after(1));
     }
+}
+
+/// A panic of the blit engine, too, leaves the target and the agent; after a restore that broke off
+/// so the target knows that memory may deviate.
+#[test]
+fn a_panic_of_the_blit_engine_leaves_the_target() {
+    for (call, how) in [
+        (BlitCall::Capture, Leave::RunOnce),
+        (BlitCall::Restore, Leave::Deviated),
+        (BlitCall::Verify, Leave::Complete),
+    ] {
+        let rig = Rig::new(PassPlan::Exactly(2));
+        rig.blit.on(call, BlitStep::Panic);
+        let launch = rig.launch();
+        let dispatch = AssertUnwindSafe(|| rig.dispatch(&launch));
+        assert!(catch_unwind(dispatch).is_err());
+        assert_eq!((launch.left(), launch.signal()), (Some(how), 0), "{call:?}");
+        assert_eq!(launch.violations(), [""; 0], "{call:?}");
+        assert_works(&rig);
+    }
+}
+
+/// An agent that others do not leave is not waited for longer than one window's limits take
+/// together.
+#[test]
+fn a_busy_agent_is_declined() {
+    let ms = Duration::from_millis;
+    let rig = Rig::with(PassPlan::Exactly(2), |builder| {
+        let mut limits = Limits::default();
+        (limits.drain, limits.reach, limits.capture) = (ms(1), ms(1), ms(1));
+        (limits.first_pass, limits.cancel, limits.restore) = (ms(1), ms(1), ms(1));
+        builder.limits(limits)
+    });
+    let (sender, entered) = mpsc::channel();
+    let (leave, stay) = mpsc::channel::<()>();
+    let tracker = rig.runtime.tracker();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let _inside = tracker.enter_dispatch(Rig::AGENT);
+            sender.send(()).unwrap();
+            stay.recv().unwrap_err();
+        });
+        entered.recv().unwrap();
+        let launch = rig.launch();
+        let got = rig.dispatch(&launch);
+        let what = assert_ended(&rig, got, Outcome::Declined, Reason::AgentBusy);
+        assert!(what.contains("agent 7"), "{what}");
+        assert_eq!(launch.left(), Some(Leave::Forward));
+        assert_right(&rig, &launch);
+        drop(leave);
+    });
 }
