@@ -62,7 +62,7 @@ pub fn plan_and_commit<C: TierChain>(
     let mut placements = Vec::new();
     let mut rounds = Vec::new();
     loop {
-        rounds = place(chain, &ordered, &mut placements, rounds)?;
+        rounds = place(chain, regions, &ordered, &mut placements, rounds)?;
         match chain.commit() {
             Ok(blocks) => {
                 let Ok(extents) = extents(regions, &placements, &blocks) else {

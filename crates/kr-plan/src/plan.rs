@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU64;
 
-use kr_storage::{Align, Ask, TierChain, TierIx};
-use kr_types::{DeviceAddr, Region};
+use kr_storage::{Ask, TierChain, TierIx};
+use kr_types::Region;
 
-use crate::request::Ordered;
+use crate::request::{Checked, Ordered};
 use crate::{BudgetReport, FailedRound, NoCapacity, PlanError, Request, TierReport};
 
 /// A planned extent: where a piece of a region will be saved, before any memory exists.
@@ -48,7 +48,7 @@ pub fn plan<C: TierChain>(
     let ordered = Ordered::new(regions, requests)?;
     chain.open();
     let mut placements = Vec::new();
-    place(chain, &ordered, &mut placements, Vec::new())?;
+    place(chain, regions, &ordered, &mut placements, Vec::new())?;
     Ok(Plan {
         placements,
         used: chain.arenas().map(|(_, arena)| arena.used()).collect(),
@@ -58,7 +58,8 @@ pub fn plan<C: TierChain>(
 /// One round: places everything anew. `rounds` are those that failed before; they come back.
 pub(crate) fn place<C: TierChain>(
     chain: &mut C,
-    ordered: &Ordered<'_>,
+    regions: &[Region],
+    ordered: &Ordered,
     placements: &mut Vec<Placement>,
     rounds: Vec<FailedRound>,
 ) -> Result<Vec<FailedRound>, PlanError> {
@@ -71,8 +72,9 @@ pub(crate) fn place<C: TierChain>(
     if placements.try_reserve(ordered.len()).is_err() {
         return Err(metadata);
     }
-    for (request, region, len) in ordered.iter() {
-        match place_one(chain, request, region, len, placements) {
+    for request in ordered.iter() {
+        let region = &regions[request.region as usize];
+        match place_one(chain, request, region, placements) {
             Ok(()) => {}
             Err(Stuck::Metadata) => {
                 chain.reset();
@@ -102,23 +104,21 @@ enum Stuck {
 /// in several pieces takes it in several parts.
 fn place_one<C: TierChain>(
     chain: &mut C,
-    request: &Request,
+    request: &Checked,
     region: &Region,
-    len: NonZeroU64,
     placements: &mut Vec<Placement>,
 ) -> Result<(), Stuck> {
     let first = placements.len();
     let mut tier = TierIx::FIRST;
-    let mut at = request.region_offset;
-    let mut rest = Some(len);
+    let mut live = request.live;
+    let mut rest = Some(request.len);
     while let Some(remaining) = rest {
-        // Does not wrap: `at` lies inside the region.
-        let live = DeviceAddr(region.base().0 + at);
+        // Does not wrap: all live bytes of a request lie inside its region.
+        let at = live.0 - region.base().0;
         let ask = Ask {
             remaining,
             region_offset: at,
-            align: Align::congruent(live, request.congruence)
-                .expect("requests that are congruent to nothing were refused"),
+            align: request.align(live),
             priority: request.priority,
             class: region.class(),
         };
@@ -143,7 +143,7 @@ fn place_one<C: TierChain>(
             placements.push(placement);
         }
         tier = grant.tier;
-        at += len.get();
+        live.0 += len.get();
         rest = NonZeroU64::new(remaining.get() - len.get());
     }
     Ok(())
@@ -164,7 +164,7 @@ impl Placement {
     }
 }
 
-fn report<C: TierChain>(chain: &C, ordered: &Ordered<'_>) -> BudgetReport {
+fn report<C: TierChain>(chain: &C, ordered: &Ordered) -> BudgetReport {
     BudgetReport {
         demand: ordered.demand(),
         tiers: chain

@@ -1,9 +1,8 @@
 //! Requests: what is to be placed, checked and put in order before any tier is asked.
 
-use std::cmp::Reverse;
 use std::num::NonZeroU64;
 
-use kr_storage::{BLOCK_ALIGN, congruence};
+use kr_storage::{Align, BLOCK_ALIGN, congruence};
 use kr_types::{DeviceAddr, Region};
 
 use crate::PlanError;
@@ -113,176 +112,138 @@ pub enum RequestError {
         /// The first byte that both cover.
         at: DeviceAddr,
     },
-    /// There are more requests than can be numbered.
-    #[error("{requests} requests are more than can be planned at once")]
-    TooMany {
-        /// How many there are.
-        requests: usize,
-    },
 }
 
-/// A request in its place in the order, with what the order is made of.
+/// A request that passed all checks but those against its neighbours.
 #[derive(Clone, Copy)]
-struct Key {
-    live: DeviceAddr,
-    priority: i32,
-    request: u32,
+pub(crate) struct Checked {
+    /// First live byte. It and the length lie inside the region.
+    pub(crate) live: DeviceAddr,
+    pub(crate) len: NonZeroU64,
+    pub(crate) region: u32,
+    pub(crate) priority: i32,
+    congruence: u64,
 }
 
-/// Requests that passed all checks, in the order in which they are placed: by priority, the highest
-/// first, then by live address.
-///
-/// No two requests share a byte, so the order is total and does not depend on the caller's.
-pub(crate) struct Ordered<'a> {
-    regions: &'a [Region],
-    requests: &'a [Request],
-    order: Vec<Key>,
-}
-
-impl<'a> Ordered<'a> {
-    pub(crate) fn new(regions: &'a [Region], requests: &'a [Request]) -> Result<Self, PlanError> {
-        let count = checked_count(requests.len())?;
-        let mut order = Vec::new();
-        order
-            .try_reserve_exact(requests.len())
-            .map_err(|_| PlanError::Metadata {
-                requests: requests.len(),
-            })?;
-        for (request, at) in requests.iter().zip(0..count) {
-            order.push(Key {
-                live: checked_live(regions, request)?,
-                priority: request.priority,
-                request: at,
+impl Checked {
+    fn new(regions: &[Region], request: &Request) -> Result<Self, RequestError> {
+        let &Request {
+            region,
+            priority,
+            region_offset,
+            len,
+            congruence,
+        } = request;
+        let Some(of) = regions.get(region as usize) else {
+            return Err(RequestError::UnknownRegion {
+                region,
+                regions: regions.len(),
+            });
+        };
+        let Some(some) = NonZeroU64::new(len) else {
+            return Err(RequestError::Empty {
+                region,
+                region_offset,
+            });
+        };
+        let region_len = of.len_bytes().get();
+        let end = region_offset.checked_add(len);
+        if end.is_none_or(|end| end > region_len) {
+            return Err(RequestError::PastEnd {
+                region,
+                region_offset,
+                len,
+                region_len,
             });
         }
-        let ordered = Self {
-            regions,
-            requests,
-            order,
-        };
-        Ok(ordered.sorted()?)
+        if !congruence.is_power_of_two() || congruence > BLOCK_ALIGN {
+            return Err(RequestError::BadCongruence { region, congruence });
+        }
+        Ok(Self {
+            // Does not wrap: the piece lies inside its region.
+            live: DeviceAddr(of.base().0 + region_offset),
+            len: some,
+            region,
+            priority,
+            congruence,
+        })
     }
 
-    fn sorted(mut self) -> Result<Self, RequestError> {
-        let of = |key: &Key| &self.requests[key.request as usize];
-        // Unstable sorts need no memory. Equal addresses are an error, but always the same one.
-        self.order.sort_unstable_by(|a, b| {
-            a.live.cmp(&b.live).then_with(|| {
-                let rest = |key| (of(key).region, of(key).len);
-                rest(a).cmp(&rest(b))
-            })
-        });
-        for pair in self.order.windows(2) {
-            let (a, b) = (of(&pair[0]), of(&pair[1]));
-            // Does not wrap: the piece lies inside its region.
-            if pair[0].live.0 + a.len > pair[1].live.0 {
-                let at = pair[1].live;
-                return Err(if a.region == b.region {
-                    RequestError::Twice {
-                        region: a.region,
-                        at,
-                    }
-                } else {
-                    RequestError::Overlap {
-                        first: a.region,
-                        second: b.region,
-                        at,
-                    }
-                });
-            }
+    /// Where the bytes from `live` on, which lie inside the piece, may be saved.
+    pub(crate) fn align(&self, live: DeviceAddr) -> Align {
+        Align::congruent(live, self.congruence).expect("other moduli were refused")
+    }
+
+    /// What sorts by live address. A tie is an error, but always the same one.
+    fn by_address(&self) -> u128 {
+        u128::from(self.live.0) << 32 | u128::from(self.region)
+    }
+
+    /// What sorts by priority, the highest first, then by live address.
+    fn by_priority(&self) -> u128 {
+        let rank = i32::MAX.abs_diff(self.priority);
+        u128::from(rank) << 64 | u128::from(self.live.0)
+    }
+
+    /// One past the last live byte.
+    fn end(&self) -> u64 {
+        // Does not wrap: the piece lies inside its region.
+        self.live.0 + self.len.get()
+    }
+}
+
+/// All requests, checked, in the order in which they are placed: by priority, the highest first, then
+/// by live address.
+///
+/// No two share a byte, so the order is total and does not depend on the caller's. Sorting needs no
+/// memory, and none of what follows looks anything up at random.
+pub(crate) struct Ordered(Vec<Checked>);
+
+impl Ordered {
+    pub(crate) fn new(regions: &[Region], requests: &[Request]) -> Result<Self, PlanError> {
+        let mut order = Vec::new();
+        if order.try_reserve_exact(requests.len()).is_err() {
+            let requests = requests.len();
+            return Err(PlanError::Metadata { requests });
         }
-        if self
-            .order
-            .windows(2)
-            .any(|pair| pair[0].priority < pair[1].priority)
-        {
-            self.order
-                .sort_unstable_by_key(|key| (Reverse(key.priority), key.live));
+        for request in requests {
+            order.push(Checked::new(regions, request)?);
         }
-        Ok(self)
+        order.sort_unstable_by_key(Checked::by_address);
+        let neighbours = || order.iter().zip(order.iter().skip(1));
+        if let Some((first, second)) = neighbours().find(|(a, b)| a.end() > b.live.0) {
+            return Err(overlap(first, second).into());
+        }
+        if neighbours().any(|(a, b)| a.priority < b.priority) {
+            order.sort_unstable_by_key(Checked::by_priority);
+        }
+        Ok(Self(order))
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.order.len()
+        self.0.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Checked> {
+        self.0.iter()
     }
 
     /// Bytes of all requests.
     pub(crate) fn demand(&self) -> u128 {
-        self.requests.iter().map(|one| u128::from(one.len)).sum()
-    }
-
-    /// The requests in order, with their regions and lengths.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a Request, &'a Region, NonZeroU64)> {
-        self.order.iter().map(|key| {
-            let request = &self.requests[key.request as usize];
-            let len = NonZeroU64::new(request.len).expect("empty requests were refused");
-            (request, &self.regions[request.region as usize], len)
-        })
+        self.iter().map(|one| u128::from(one.len.get())).sum()
     }
 }
 
-fn checked_count(requests: usize) -> Result<u32, RequestError> {
-    u32::try_from(requests).map_err(|_| RequestError::TooMany { requests })
-}
-
-/// First live byte of a request on which everything but its neighbours was checked.
-fn checked_live(regions: &[Region], request: &Request) -> Result<DeviceAddr, RequestError> {
-    let &Request {
-        region,
-        region_offset,
-        len,
-        congruence,
-        ..
-    } = request;
-    let Some(of) = regions.get(region as usize) else {
-        return Err(RequestError::UnknownRegion {
-            region,
-            regions: regions.len(),
-        });
-    };
-    if len == 0 {
-        return Err(RequestError::Empty {
-            region,
-            region_offset,
-        });
-    }
-    let region_len = of.len_bytes().get();
-    if region_offset
-        .checked_add(len)
-        .is_none_or(|end| end > region_len)
-    {
-        return Err(RequestError::PastEnd {
-            region,
-            region_offset,
-            len,
-            region_len,
-        });
-    }
-    if !congruence.is_power_of_two() || congruence > BLOCK_ALIGN {
-        return Err(RequestError::BadCongruence { region, congruence });
-    }
-    // Does not wrap: the piece lies inside its region.
-    Ok(DeviceAddr(of.base().0 + region_offset))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_are_counted_up_to_what_a_number_holds() {
-        assert_eq!(checked_count(0), Ok(0));
-        assert_eq!(checked_count(u32::MAX as usize), Ok(u32::MAX));
-        let requests = u32::MAX as usize + 1;
-        assert_eq!(
-            checked_count(requests),
-            Err(RequestError::TooMany { requests })
-        );
-    }
-
-    #[test]
-    fn a_key_is_as_small_as_it_can_be() {
-        assert_eq!(size_of::<Key>(), 16);
-        assert_eq!(size_of::<Request>(), 32);
+fn overlap(first: &Checked, second: &Checked) -> RequestError {
+    let at = second.live;
+    if first.region == second.region {
+        let region = first.region;
+        RequestError::Twice { region, at }
+    } else {
+        RequestError::Overlap {
+            first: first.region,
+            second: second.region,
+            at,
+        }
     }
 }
