@@ -381,6 +381,8 @@ impl Aql {
             self.next,
             packet[0]
         );
+        // Whoever sees the end may free what the packet used, and expects it to be free.
+        self.view.forget();
         self.view
             .update32(at, &mut |header| header & !0xffff | u32::from(INVALID))?;
         self.next += 1;
@@ -476,10 +478,79 @@ impl Engine for Aql {
     }
 }
 
+/// Four bytes of a packet.
 fn u32_at(packet: &[u8; PACKET_BYTES], at: usize) -> u32 {
     u32::from_le_bytes([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]])
 }
 
+/// Eight bytes of a packet.
 fn u64_at(packet: &[u8; PACKET_BYTES], at: usize) -> u64 {
     u64::from(u32_at(packet, at)) | u64::from(u32_at(packet, at + 4)) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use hsa_sys::{
+        amd_queue_properties_t, amd_queue_t, amd_signal_t, hsa_amd_barrier_value_packet_t,
+        hsa_queue_t,
+    };
+
+    use super::*;
+
+    /// The numbers in this folder are those of the headers.
+    #[test]
+    fn offsets_are_those_of_the_headers() {
+        assert_eq!(
+            queue::SIZE,
+            (offset_of!(amd_queue_t, hsa_queue) + offset_of!(hsa_queue_t, size)) as u64
+        );
+        assert_eq!(
+            queue::READ_INDEX,
+            offset_of!(amd_queue_t, read_dispatch_id) as u64
+        );
+        assert_eq!(
+            queue::SCRATCH_DESCRIPTOR,
+            offset_of!(amd_queue_t, scratch_resource_descriptor) as u64
+        );
+        assert_eq!(
+            queue::SCRATCH_LANE_BYTES,
+            offset_of!(amd_queue_t, scratch_wave64_lane_byte_size) as u64
+        );
+        assert_eq!(
+            queue::PROPERTIES,
+            offset_of!(amd_queue_t, queue_properties) as u64
+        );
+        assert_eq!(
+            queue::INACTIVE_SIGNAL,
+            offset_of!(amd_queue_t, queue_inactive_signal) as u64
+        );
+        assert_eq!(
+            queue::PROFILING,
+            amd_queue_properties_t::ENABLE_PROFILING.mask()
+        );
+        assert_eq!(
+            queue::SCRATCH_ONCE,
+            amd_queue_properties_t::USE_SCRATCH_ONCE.mask()
+        );
+        assert_eq!(8, offset_of!(hsa_amd_barrier_value_packet_t, signal));
+        assert_eq!(16, offset_of!(hsa_amd_barrier_value_packet_t, value));
+        assert_eq!(24, offset_of!(hsa_amd_barrier_value_packet_t, mask));
+        assert_eq!(32, offset_of!(hsa_amd_barrier_value_packet_t, cond));
+        assert_eq!(
+            56,
+            offset_of!(hsa_amd_barrier_value_packet_t, completion_signal)
+        );
+        assert_eq!(
+            crate::queue::signal::OFFSETS,
+            [
+                offset_of!(amd_signal_t, value) as u64,
+                offset_of!(amd_signal_t, event_mailbox_ptr) as u64,
+                offset_of!(amd_signal_t, event_id) as u64,
+                offset_of!(amd_signal_t, start_ts) as u64,
+                offset_of!(amd_signal_t, end_ts) as u64,
+            ]
+        );
+    }
 }

@@ -19,6 +19,8 @@ mod pm4;
 mod problem;
 mod sdma;
 mod signal;
+#[cfg(test)]
+mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -297,6 +297,8 @@ impl Sdma {
         if !self.run(packet)? {
             return Ok(Step::Waiting);
         }
+        // Whoever sees the end may free what the packet used, and expects it to be free.
+        self.view.forget();
         self.next += 4 * dwords as u64;
         self.view.store64(self.indices.read(), self.next)?;
         Ok(Step::Taken)

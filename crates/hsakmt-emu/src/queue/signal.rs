@@ -14,6 +14,10 @@ const EVENT_ID: u64 = 24;
 const START_TS: u64 = 32;
 const END_TS: u64 = 40;
 
+/// All of the above, for the test that compares them with the header.
+#[cfg(test)]
+pub(super) const OFFSETS: [u64; 5] = [VALUE, EVENT_MAILBOX, EVENT_ID, START_TS, END_TS];
+
 /// A signal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signal(u64);

@@ -65,6 +65,11 @@ pub(crate) const CASES: &[Case] = &[
         wrong_variable,
     ),
     case("pools", &[("KR_EMU_VRAM_MIB", "64")], pools),
+    case(
+        "freed_memory_is_free",
+        &[("KR_EMU_VRAM_MIB", "64")],
+        freed_memory_is_free,
+    ),
     case("pointers", TWO, pointers),
     case("locked_memory", &[], locked_memory),
     case("managed_memory", &[], managed_memory),
@@ -83,6 +88,12 @@ pub(crate) const CASES: &[Case] = &[
         &[("KR_EMU_AGENTS", "2"), ("HSA_ENABLE_SDMA", "0")],
         copies_between_agents,
     ),
+    case("copies_count_nothing", &[], || {
+        copies_are_interpreted(false)
+    }),
+    case("copies_count_when_interpreted", INTERPRETED, || {
+        copies_are_interpreted(true)
+    }),
     case("fills", &[], fills),
     case("fills_interpreted", INTERPRETED, fills),
     case("signals", &[], signals),
@@ -234,6 +245,25 @@ fn pools() {
         assert_ne!(status, hsa_status_t::SUCCESS);
         blocks.into_iter().for_each(|block| hsa.free(block));
     }
+    hsa.shut_down();
+}
+
+fn freed_memory_is_free() {
+    let hsa = Hsa::new();
+    let gpu = hsa.gpu();
+    let queue = hsa.queue(gpu);
+    let kernel = store(&hsa);
+    let host = hsa.shared::<u8>(4096);
+    for _ in 0..50 {
+        // More than half of the VRAM, in use by a kernel, a copy kernel and a copy engine until just now.
+        let vram = hsa.vram::<u8>(gpu, 40 << 20);
+        queue.run(&kernel, 64, 64, &[address(vram)]);
+        assert_eq!(hsa.download(vram, 1), [42]);
+        let done = async_copy(&hsa, (host.as_mut_ptr(), hsa.cpu), (vram, gpu), 4096, None);
+        hsa.wait(done);
+        hsa.free(vram);
+    }
+    drop(queue);
     hsa.shut_down();
 }
 
@@ -931,6 +961,35 @@ fn counters() {
     let register = buffer(&[0xc001_7600, 0, 0]);
     queue.submit(commands(register, none));
     assert_eq!(queue.error(), hsa_status_t::ERROR_INVALID_PACKET_FORMAT);
+    drop(queue);
+    hsa.shut_down();
+}
+
+fn copies_are_interpreted(interpreted: bool) {
+    let hsa = Hsa::new();
+    let queue = hsa.queue(hsa.gpu());
+    let values = hsa.shared::<u64>(11);
+    let at = address(values.as_ptr());
+    let vram = hsa.vram::<u32>(hsa.gpu(), 1000);
+    let packet = |operation, at: u64| {
+        let buffer = hsa.shared::<u32>(5);
+        buffer.copy_from_slice(&[
+            0xc003_1000,
+            0x4345_524b,
+            operation,
+            at as u32,
+            (at >> 32) as u32,
+        ]);
+        let done = hsa.signal(1);
+        queue.submit(commands(buffer, done));
+        hsa.wait(done);
+    };
+    packet(1, 0);
+    hsa.upload(vram, &[5; 1000]);
+    assert_eq!(hsa.download(vram, 1000), [5; 1000]);
+    ok!(hsa, hsa_amd_memory_fill(vram.cast(), 6, 1000));
+    packet(2, at);
+    assert_eq!(values[0] > 0, interpreted, "{} waves", values[0]);
     drop(queue);
     hsa.shut_down();
 }
