@@ -299,6 +299,18 @@ impl<F> Inventory<F> {
             )
     }
 
+    /// Starts a capture on `agent` without listing, unless one has started.
+    pub(crate) fn start_capture_of_nothing(&mut self, agent: AgentId) {
+        self.agent(agent).capture.get_or_insert_default();
+    }
+
+    /// Whether a capture on `agent` has started and not ended.
+    pub(crate) fn has_capture(&self, agent: AgentId) -> bool {
+        self.agents
+            .get(&agent)
+            .is_some_and(|agent| agent.capture.is_some())
+    }
+
     /// Bytes that the capture on `agent` keeps from being freed.
     pub(crate) fn parked_bytes(&self, agent: AgentId) -> u64 {
         self.agents

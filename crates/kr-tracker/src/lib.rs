@@ -33,7 +33,8 @@
 //! # Invariants
 //!
 //! - No memory that a window holds is really freed before the window leaves; no free is lost or run
-//!   twice, even if the window is dropped by a panic.
+//!   twice, even if the window is dropped by a panic. If its use may outlive the window, the hold
+//!   does too ([`Window::abandon`]).
 //! - A window and anyone else are never inside one agent together.
 //! - No lock of the tracker is held while anything blocks or foreign code runs.
 //! - Off, recording and freeing cost one relaxed load each.
@@ -88,4 +89,4 @@ mod tests;
 
 pub use inventory::{CaptureList, Footprint, Freed, RecordError, Release};
 pub use tracker::{AlreadyClaimed, Claim, DispatchGuard, OpenError, Tracker, TrackerConfig};
-pub use window::Window;
+pub use window::{Hold, Window};

@@ -19,7 +19,7 @@ use crate::inside::{self, Place};
 use crate::inventory::{Footprint, Freed, Inventory, RecordError, Release};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex};
-use crate::window::Window;
+use crate::window::{Hold, Window};
 
 /// Limits of a [`Tracker`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,8 +297,22 @@ impl<F> Tracker<F> {
                 waited: start.elapsed(),
             });
         }
+        // Asked inside: who was there before us may have left its capture behind.
+        if self.inventory.lock().has_capture(agent) {
+            gate.leave(Side::Window);
+            return Err(OpenError::Held { agent });
+        }
         inside::push(place, Side::Window);
         Ok(Window::new(self, gate, place))
+    }
+
+    /// Ends the hold of an abandoned window and returns the tokens of the frees that were parked,
+    /// as [`Window::close`] does.
+    #[must_use = "these frees were reported to the application as done"]
+    pub fn release(&self, hold: Hold) -> Vec<F> {
+        let mut inventory = self.inventory.lock();
+        inventory.end_capture(hold.agent);
+        inventory.take_orphans()
     }
 
     pub(crate) fn config(&self) -> TrackerConfig {
@@ -429,6 +443,13 @@ pub enum OpenError {
     /// window, that one counts as [re-entered](Window::is_reentered) now.
     #[error("this thread is inside {agent} already, with a window or a dispatch of its own")]
     Reentrant {
+        /// The agent asked for.
+        agent: AgentId,
+    },
+    /// Memory of the agent is still in use on behalf of a window that was
+    /// [abandoned](Window::abandon).
+    #[error("memory of {agent} is still held for an earlier window")]
+    Held {
         /// The agent asked for.
         agent: AgentId,
     },

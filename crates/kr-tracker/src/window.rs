@@ -20,6 +20,8 @@ pub struct Window<'a, F> {
     tracker: &'a Tracker<F>,
     gate: Arc<Gate>,
     place: Place,
+    /// Someone else ends our capture.
+    abandoned: bool,
     /// The thread's stack has an entry for us, so we stay on it.
     this_thread: PhantomData<*const ()>,
 }
@@ -31,6 +33,7 @@ impl<'a, F> Window<'a, F> {
             tracker,
             gate,
             place,
+            abandoned: false,
             this_thread: PhantomData,
         }
     }
@@ -93,14 +96,39 @@ impl<'a, F> Window<'a, F> {
     }
 }
 
+impl<F> Window<'_, F> {
+    /// Leaves the agent but goes on holding the memory: for work on it, the window's or the
+    /// device's, that could not be seen to end. Frees of it are parked as before, and no window
+    /// opens on the agent, until the returned hold is given to [`Tracker::release`].
+    pub fn abandon(mut self) -> Hold {
+        self.abandoned = true;
+        // A window that never listed anything has nothing to hold, but keeps others out the same.
+        self.tracker
+            .with_inventory(|inventory| inventory.start_capture_of_nothing(self.agent()));
+        Hold {
+            agent: self.agent(),
+        }
+    }
+}
+
 impl<F> Drop for Window<'_, F> {
     fn drop(&mut self) {
         // Before the agent is left: the next window must not find our capture.
-        self.tracker
-            .with_inventory(|inventory| inventory.end_capture(self.agent()));
+        if !self.abandoned {
+            self.tracker
+                .with_inventory(|inventory| inventory.end_capture(self.agent()));
+        }
         inside::pop(self.place);
         self.gate.leave(Side::Window);
     }
+}
+
+/// What is left of a window that was [abandoned](Window::abandon). If it is dropped instead of
+/// released, the memory is held for good: the right thing if its use is never seen to end.
+#[derive(Debug)]
+#[must_use = "dropping it keeps the memory from ever being freed"]
+pub struct Hold {
+    pub(crate) agent: AgentId,
 }
 
 impl<F> fmt::Debug for Window<'_, F> {

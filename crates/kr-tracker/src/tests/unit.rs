@@ -364,6 +364,32 @@ fn a_dropped_window_leaves_its_parked_frees_and_the_agent() {
     assert!(tracker.take_orphans().is_empty());
 }
 
+/// Work that outlives its window keeps the memory that it touches, and windows out, until it has
+/// ended; dispatches go on.
+#[test]
+fn an_abandoned_window_holds_its_memory_until_it_is_released() {
+    let tracker = tracker();
+    let region = vram(&tracker, A, 0x1000, 64);
+    let mut window = tracker.open_window(A, FAR).expect("nobody is inside");
+    window.capture_list();
+    let hold = window.abandon();
+    assert_parked(tracker.free(region.base(), 7));
+    drop(tracker.enter_dispatch(A));
+    let refused = tracker.open_window(A, FAR).expect_err("its memory is held");
+    assert_eq!(refused, OpenError::Held { agent: A });
+    assert!(tracker.open_window(B, FAR).is_ok());
+    assert_eq!(tracker.release(hold), [7]);
+    assert!(tracker.open_window(A, FAR).is_ok());
+
+    let hold = tracker
+        .open_window(A, FAR)
+        .expect("nothing is held")
+        .abandon();
+    assert!(tracker.open_window(A, FAR).is_err());
+    assert!(tracker.release(hold).is_empty());
+    assert!(tracker.open_window(A, FAR).is_ok());
+}
+
 #[test]
 fn a_window_keeps_others_out_of_its_agent_only() {
     let tracker = tracker();
