@@ -262,7 +262,7 @@ impl<O: Observer> Engine<O> {
         let beside = self
             .tracker
             .enter_dispatch_nested(agent, self.limits.agent());
-        if beside.is_none() {
+        if beside.beside_window() {
             let agent = agent.0;
             tracing::error!(
                 agent,

@@ -7,7 +7,8 @@
 //! leaves the line, and those behind it move up at once.
 //!
 //! Invariants
-//! - Never a window and anyone else inside.
+//! - Never a window and anyone else inside, but for a dispatch that [intruded](Gate::intrude). The
+//!   window it met is told, and no other window enters before it leaves.
 //! - The first in line cannot enter: whoever changes the state admits all who can, on their behalf,
 //!   before the lock is released. A waiter only finds out that it is inside.
 //! - Tickets in the line rise from front to back, and only a waiter itself or its admission takes
@@ -85,9 +86,12 @@ impl Gate {
         }
     }
 
-    /// Notes that someone goes on without having entered.
-    pub(crate) fn intrude(&self) {
-        self.line.lock().intruded = true;
+    /// Enters as a dispatch whoever is inside; `true` if that is a window, which is told.
+    pub(crate) fn intrude(&self) -> bool {
+        let mut line = self.line.lock();
+        line.dispatches += 1;
+        line.intruded |= line.window;
+        line.window
     }
 
     /// Whether someone did since the window that is inside entered.
@@ -113,7 +117,7 @@ impl Gate {
 struct Line {
     dispatches: usize,
     window: bool,
-    /// Someone went on beside the window without having entered. Cleared when a window enters.
+    /// A dispatch came in beside the window. Cleared when the next window enters.
     intruded: bool,
     waiting: VecDeque<Waiter>,
     next_ticket: u64,

@@ -224,19 +224,25 @@ impl<F> Tracker<F> {
 
     /// [`enter_dispatch`](Self::enter_dispatch) for threads that may be inside a window of their own
     /// on *another* agent, as callbacks are. Two of those could wait for each other's agent forever,
-    /// so such a thread waits for `limit` at the most. `None`: it ran out, the caller goes on
-    /// without having entered, and the window that is open there counts as
-    /// [re-entered](Window::is_reentered).
-    pub fn enter_dispatch_nested(&self, agent: AgentId, limit: Duration) -> Option<DispatchGuard> {
+    /// so such a thread waits for `limit` at the most and then enters all the same. If a window is
+    /// open there, that one counts as [re-entered](Window::is_reentered), and the guard says so
+    /// ([`DispatchGuard::beside_window`]); no other window opens before the guard is dropped.
+    pub fn enter_dispatch_nested(&self, agent: AgentId, limit: Duration) -> DispatchGuard {
         if !inside::in_any_window() {
-            return Some(self.enter_dispatch(agent));
+            return self.enter_dispatch(agent);
         }
         // A limit beyond the clock's range is none.
         let deadline = Instant::now().checked_add(limit);
-        let guard = self.dispatch(agent, |gate| gate.enter(Side::Dispatch, deadline));
-        if guard.is_none() {
-            self.gate(agent).intrude();
-        }
+        let mut beside_window = false;
+        let mut guard = self
+            .dispatch(agent, |gate| {
+                if !gate.enter(Side::Dispatch, deadline) {
+                    beside_window = gate.intrude();
+                }
+                true
+            })
+            .expect("one gets in one way or the other");
+        guard.beside_window = beside_window;
         guard
     }
 
@@ -272,6 +278,7 @@ impl<F> Tracker<F> {
         Some(DispatchGuard {
             gate,
             place,
+            beside_window: false,
             this_thread: PhantomData,
         })
     }
@@ -400,6 +407,7 @@ pub struct DispatchGuard {
     /// `None` if this thread's window already keeps others out.
     gate: Option<Arc<Gate>>,
     place: Place,
+    beside_window: bool,
     /// The thread's stack has an entry for us, so we stay on it.
     this_thread: PhantomData<*const ()>,
 }
@@ -414,6 +422,12 @@ impl DispatchGuard {
     /// means nothing once it is closed.
     pub fn reentrant(&self) -> bool {
         self.gate.is_none()
+    }
+
+    /// Whether another thread's window was open on the agent when this dispatch entered, its
+    /// [limit](Tracker::enter_dispatch_nested) having passed.
+    pub fn beside_window(&self) -> bool {
+        self.beside_window
     }
 }
 

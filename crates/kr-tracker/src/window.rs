@@ -63,8 +63,8 @@ impl<'a, F> Window<'a, F> {
     }
 
     /// Whether this thread wanted to enter the agent again while the window is open, to dispatch
-    /// or to open another window, or another thread went on
-    /// [without entering](Tracker::enter_dispatch_nested): what the window measured is then not the
+    /// or to open another window, or another thread
+    /// [came in beside it](Tracker::enter_dispatch_nested): what the window measured is then not the
     /// dispatch alone.
     pub fn is_reentered(&self) -> bool {
         inside::is_reentered(self.place) || self.gate.is_intruded()

@@ -50,7 +50,7 @@ impl Inner {
     }
 
     /// Enters the agent for a copy, which must not run beside a restore.
-    pub(super) fn beside(&self) -> Option<DispatchGuard> {
+    pub(super) fn beside(&self) -> DispatchGuard {
         let limit = Duration::from_secs(10);
         self.tracker.enter_dispatch_nested(self.agent(), limit)
     }

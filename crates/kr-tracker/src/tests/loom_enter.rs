@@ -1,6 +1,7 @@
 //! Models of the agent lock.
 
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 
 use super::model::{A, B, LIMIT, Room, check, expire, open, tracker};
@@ -199,5 +200,39 @@ fn loom_limit_lets_those_behind_in() {
         opener.join().unwrap();
         clock.join().unwrap();
         drop(stays);
+    });
+}
+
+/// Two threads that each want into the agent of the other's window do not wait for each other
+/// forever, and whoever comes in beside a window is known to every window that it meets.
+#[test]
+fn loom_intruder_is_known() {
+    check("intruder is known", || {
+        let tracker = tracker();
+        let room = Arc::new(AtomicUsize::new(0));
+        let intruder = thread::spawn({
+            let (tracker, room) = (tracker.clone(), room.clone());
+            move || {
+                let _own = open(&tracker, B);
+                let _beside = tracker.enter_dispatch_nested(A, LIMIT);
+                room.store(1, SeqCst);
+                room.store(0, SeqCst);
+            }
+        });
+        let clock = thread::spawn({
+            let tracker = tracker.clone();
+            move || expire(&tracker, A)
+        });
+        for _ in 0..2 {
+            // The limit is for this thread as well.
+            if let Ok(window) = tracker.open_window(A, LIMIT) {
+                let met = room.load(SeqCst) == 1;
+                assert!(!met || window.is_reentered());
+            }
+        }
+        intruder.join().unwrap();
+        clock.join().unwrap();
+        assert!(tracker.try_enter_dispatch(A).is_some());
+        assert!(tracker.open_window(A, LIMIT).is_ok(), "nobody is left");
     });
 }

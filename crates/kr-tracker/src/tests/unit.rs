@@ -543,7 +543,8 @@ fn nested_dispatches_of_two_windows_do_not_dead_lock() {
         let window = tracker.open_window(own, FAR).expect("nobody is inside");
         both_open.wait();
         assert!(!window.is_reentered());
-        assert!(tracker.enter_dispatch_nested(other, SOON).is_none());
+        let beside = tracker.enter_dispatch_nested(other, SOON);
+        assert!(beside.beside_window() && !beside.reentrant());
         both_gave_up.wait();
         assert!(window.is_reentered());
     };
@@ -555,7 +556,7 @@ fn nested_dispatches_of_two_windows_do_not_dead_lock() {
     let window = tracker.open_window(A, FAR).expect("nobody is inside");
     assert!(!window.is_reentered());
     thread::scope(|scope| {
-        let entered = scope.spawn(|| tracker.enter_dispatch_nested(A, SOON).is_some());
+        let entered = scope.spawn(|| !tracker.enter_dispatch_nested(A, SOON).beside_window());
         until_waiting(&tracker, A, 1);
         thread::sleep(2 * SOON);
         assert!(window.close().is_empty());
