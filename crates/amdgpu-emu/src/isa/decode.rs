@@ -925,3 +925,29 @@ fn literal(word: u32, ty: Type) -> u64 {
         _ => u64::from(word),
     }
 }
+
+/// Every row, with the family of its table.
+#[cfg(test)]
+pub(super) fn rows() -> impl Iterator<Item = (Family, &'static Row)> {
+    let tables: [(Family, &[Option<&'static Row>]); 16] = [
+        (Family::Sop1, &SOP1),
+        (Family::Sop2, &SOP2),
+        (Family::Sopc, &SOPC),
+        (Family::Sopk, &SOPK),
+        (Family::Sopp, &SOPP),
+        (Family::Smem, &SMEM),
+        (Family::Vop1, &VOP1),
+        (Family::Vop2, &VOP2),
+        (Family::Vop3(Promoted::Own), &VOP3),
+        (Family::Vopc, &VOPC),
+        (Family::Vop3p, &VOP3P),
+        (Family::Ds, &DS),
+        (Family::Flat, &FLAT),
+        (Family::Scratch, &SCRATCH),
+        (Family::Global, &GLOBAL),
+        (Family::Mubuf, &MUBUF),
+    ];
+    tables
+        .into_iter()
+        .flat_map(|(family, table)| table.iter().flatten().map(move |row| (family, *row)))
+}

@@ -128,18 +128,20 @@ pub(super) const DS: &[&[Row]] = &[
 ];
 
 /// Each lane's address register plus `offset` bytes.
-fn places(wave: &Wave, op: &Instruction, offset: u64) -> Result<Places, Stop> {
+fn places(wave: &Wave, op: &Instruction, offset: u32) -> Result<Places, Stop> {
     let base = wave.lanes(op.src[0], 0);
-    Places::new(wave, |lane| Ok(Place::Lds(u64::from(base[lane]) + offset)))
+    Places::new(wave, |lane| {
+        Ok(Place::Lds(u64::from(base[lane].wrapping_add(offset))))
+    })
 }
 
 /// The two offsets of an instruction with two accesses, in steps of `unit` bytes.
-fn two_offsets(op: &Instruction, unit: u64) -> [u64; 2] {
-    [op.offset as u64 & 0xff, op.offset as u64 >> 8 & 0xff].map(|offset| offset * unit)
+fn two_offsets(op: &Instruction, unit: u32) -> [u32; 2] {
+    [op.offset as u32 & 0xff, op.offset as u32 >> 8 & 0xff].map(|offset| offset * unit)
 }
 
 fn read(wave: &mut Wave, bus: &mut Bus<'_>, op: &Instruction, width: Width) -> Result<(), Stop> {
-    let places = places(wave, op, op.offset as u64)?;
+    let places = places(wave, op, op.offset as u32)?;
     load(wave, bus, op, width, &places)
 }
 
@@ -148,7 +150,7 @@ fn read2(
     bus: &mut Bus<'_>,
     op: &Instruction,
     width: Width,
-    unit: u64,
+    unit: u32,
 ) -> Result<(), Stop> {
     let [first, second] = two_offsets(op, unit);
     // Both addresses come from a register that the first result may overwrite.
@@ -169,7 +171,7 @@ fn write(wave: &mut Wave, bus: &mut Bus<'_>, op: &Instruction, width: Width) -> 
         bus,
         op.src[1],
         width,
-        &places(wave, op, op.offset as u64)?,
+        &places(wave, op, op.offset as u32)?,
     )
 }
 
@@ -178,7 +180,7 @@ fn write2(
     bus: &mut Bus<'_>,
     op: &Instruction,
     width: Width,
-    unit: u64,
+    unit: u32,
 ) -> Result<(), Stop> {
     let [first, second] = two_offsets(op, unit);
     store(wave, bus, op.src[1], width, &places(wave, op, first)?)?;
@@ -192,7 +194,7 @@ fn one<T: Cell>(
     op: &Instruction,
     f: impl Fn(T, T, T) -> T,
 ) -> Result<(), Stop> {
-    let places = places(wave, op, op.offset as u64)?;
+    let places = places(wave, op, op.offset as u32)?;
     atomic(wave, bus, op, [(op.src[1], 0), (op.src[2], 0)], &places, f)
 }
 

@@ -1,7 +1,9 @@
 //! Float operations that the language has not, or not as the instruction set wants them.
 
+use std::cmp::Ordering;
+
 /// A 16-bit float, by its bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct F16(pub(crate) u16);
 
 impl F16 {
@@ -109,6 +111,12 @@ float! {
     f32: u32, f32::to_bits, f32::from_bits, 23, 0xff;
     f64: u64, f64::to_bits, f64::from_bits, 52, 0x7ff;
     F16: u16, |value: F16| value.0, F16, 10, 0x1f;
+}
+
+impl PartialEq for F16 {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_f32() == other.to_f32()
+    }
 }
 
 impl PartialOrd for F16 {
@@ -271,11 +279,37 @@ impl Exponent for f64 {
     }
 }
 
+/// Bits of a positive float divided by a power of two, rounded once to the nearest, ties to even. What was already
+/// rounded off the float lies beyond it, before it, or is nothing: `error`.
+macro_rules! scale_down {
+    ($name:ident: $bits:ident) => {
+        fn $name(bits: $bits, error: Ordering, fraction: u32, power: $bits) -> $bits {
+            let exponent = bits >> fraction;
+            if exponent > power {
+                return bits - (power << fraction);
+            }
+            // The result is subnormal: the digits lose some of their last.
+            let digits = bits & ((1 << fraction) - 1) | 1 << fraction;
+            let lost = power - exponent + 1;
+            if lost > $bits::from(fraction as u8) + 1 {
+                return 0;
+            }
+            let (kept, rest, half) = (digits >> lost, digits & ((1 << lost) - 1), 1 << (lost - 1));
+            let up =
+                rest > half || rest == half && (error.is_gt() || error.is_eq() && kept & 1 != 0);
+            kept + $bits::from(up)
+        }
+    };
+}
+
+scale_down!(down32: u32);
+scale_down!(down64: u64);
+
 /// The three instructions around a division by Newton's method. `scale` brings operand `value`, which is the
 /// denominator or the numerator, into a range where the method is exact, and says whether the quotient is then off by
 /// the scale; `fmas` is its last step and undoes the scale; `fixup` puts special values in place.
 macro_rules! division {
-    ($div_scale:ident $div_fmas:ident $div_fixup:ident: $ty:ty, $up:literal, $near_max:literal, $tiny:literal, $under:literal) => {
+    ($div_scale:ident $div_fmas:ident $div_fixup:ident: $ty:ty: $down:ident, $fraction:literal, $power:literal, $up:literal, $near_max:literal, $tiny:literal, $under:literal) => {
         pub(crate) fn $div_scale(value: $ty, denominator: $ty, numerator: $ty) -> ($ty, bool) {
             const UP: $ty = $up;
             let same = |other: $ty| value.to_bits() == other.to_bits();
@@ -308,17 +342,15 @@ macro_rules! division {
             } else if result.abs() >= 1.0 {
                 result * UP
             } else {
-                // The scaled value may be subnormal. Rounding to odd first keeps the two roundings from adding up.
                 let error = a.mul_add(b, c - result);
-                let bits = result.to_bits();
-                let odd = if error == 0.0 || bits & 1 != 0 {
-                    bits
-                } else if (error > 0.0) == (result > 0.0) {
-                    bits + 1
-                } else {
-                    bits - 1
-                };
-                <$ty>::from_bits(odd) / UP
+                let away = if result > 0.0 { error } else { -error };
+                <$ty>::from_bits($down(
+                    result.abs().to_bits(),
+                    away.partial_cmp(&0.0).unwrap_or(Ordering::Equal),
+                    $fraction,
+                    $power,
+                ))
+                .copysign(result)
             }
         }
 
@@ -342,6 +374,9 @@ macro_rules! division {
                 (0.0 as $ty).copysign(sign)
             } else if numerator.exponent() - denominator.exponent() < $under {
                 (0.0 as $ty).copysign(sign)
+            } else if quotient.is_nan() {
+                // Operands that are numbers only lose their quotient by overflow on the way to it.
+                <$ty>::INFINITY.copysign(sign)
             } else {
                 quotient.copysign(sign)
             }
@@ -349,8 +384,8 @@ macro_rules! division {
     };
 }
 
-division!(div_scale32 div_fmas32 div_fixup32: f32, 18446744073709551616.0, 96, 23, -150);
-division!(div_scale64 div_fmas64 div_fixup64: f64, 340282366920938463463374607431768211456.0, 768, 53, -1075);
+division!(div_scale32 div_fmas32 div_fixup32: f32: down32, 23, 64, 18446744073709551616.0, 96, 23, -150);
+division!(div_scale64 div_fmas64 div_fixup64: f64: down64, 52, 128, 340282366920938463463374607431768211456.0, 768, 53, -1075);
 
 /// 53 bits of 2/π for the reduction of a large angle: those that matter for the exponent of `value`, and the segment
 /// after them that `segment` names.

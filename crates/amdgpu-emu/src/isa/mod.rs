@@ -29,6 +29,9 @@ mod vopc;
 mod decode;
 mod text;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use decode::{Dpp, EXEC, M0, Modifiers, Operand, Select, Unused, VCC};
 pub use decode::{Instruction, Undecodable};
 pub(crate) use float::F16;
