@@ -17,6 +17,14 @@
 
 #![forbid(unsafe_code)]
 
+mod auto;
+mod facts;
+mod forced;
+mod history;
+mod mode;
+mod model;
+pub mod seam;
+
 use kr_types::{KernelId, RestoreMode};
 
 /// What is known of a window when its restore mode is chosen.
