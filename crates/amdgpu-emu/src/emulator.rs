@@ -1,9 +1,10 @@
 //! Runs a dispatch: starts workgroups, gives their waves turns, and ends.
 //!
 //! Waves of a workgroup take turns of about [`TURN`] instructions, or until they end, wait at a barrier or sleep.
-//! Workgroups start in order, one at a time. Only when a whole round passes in which no workgroup ended does the next
-//! one start beside those that run, up to [`Limits::resident`]: kernels whose workgroups wait for later ones then get
-//! on, and all others run one workgroup after another. The order is a function of the dispatch alone.
+//! Workgroups start in order, one at a time. The next one starts beside those that run only after a round of turns in
+//! which none of them ended, stored anything or passed a barrier, or after [`PATIENCE`] rounds without an end, and up to
+//! [`Limits::resident`]: kernels whose workgroups wait for later ones then get on, and most others run one workgroup
+//! after another. The order is a function of the dispatch alone.
 //!
 //! Not here: what an instruction does (`isa`), how one is found (`code`).
 
@@ -21,6 +22,9 @@ use crate::{Counter, Counters, Dispatch, Fault, Illegal, KernelError, LANES, Mem
 /// Instructions of a wave's turn. The turn ends at the first jump backwards after them, so that a wave that loops is
 /// seen at the same place again and again.
 const TURN: u32 = 4096;
+
+/// Rounds of turns without an end, after which another workgroup starts even though those that run store something.
+const PATIENCE: u32 = 64;
 
 /// What turns an endless kernel into an error. Both are off unless asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +187,7 @@ impl<'a> Emulator<'a> {
             code: Code::new(&kernel),
             fuel: 0,
             repeats: Repeats::default(),
-            interrupted: false,
+            progressed: false,
         };
         runner.fuel = runner
             .emulator
@@ -297,16 +301,14 @@ impl<'a> Grid<'a> {
         let first_slot = share * self.waves_of([0; 3]);
         let garbage = mix(seed ^ mix(index));
         self.waves += u64::from(waves);
+        let lds_bytes = self.dispatch.group_segment_size as usize;
+        let mut lds = garbage.to_le_bytes().repeat(lds_bytes.div_ceil(8));
+        lds.truncate(lds_bytes);
         self.running.push(Group {
             index,
             id,
             share,
-            lds: garbage
-                .to_le_bytes()
-                .into_iter()
-                .cycle()
-                .take(self.dispatch.group_segment_size as usize)
-                .collect(),
+            lds,
             tally: Tally::default(),
             waves: (0..waves)
                 .map(|wave| {
@@ -330,6 +332,7 @@ impl<'a> Grid<'a> {
     }
 
     fn run(&mut self, runner: &mut Runner<'_, '_>) -> Result<(), Fault> {
+        let mut rounds = 0;
         loop {
             if self.running.is_empty() {
                 if self.next == self.total {
@@ -337,30 +340,33 @@ impl<'a> Grid<'a> {
                 }
                 self.start(runner.emulator.seed);
             }
-            let before = self.running.len();
             for group in &mut self.running {
                 runner.round(group)?;
             }
-            let mut ended = Vec::new();
-            self.running.retain_mut(|group| {
-                let running = group.waves.iter().any(|wave| wave.state != State::Ended);
-                if !running {
-                    ended.push((group.index, group.tally));
-                }
-                running
-            });
-            for (index, tally) in ended {
-                self.retire(index, &tally);
-            }
-            if self.running.len() < before {
+            let progressed = std::mem::take(&mut runner.progressed);
+            rounds += 1;
+            if self.retire_ended() {
+                rounds = 0;
                 continue;
             }
-            if self.next < self.total && self.running.len() < self.resident {
+            let room = self.next < self.total && self.running.len() < self.resident;
+            if room && (!progressed || rounds >= PATIENCE) {
                 self.start(runner.emulator.seed);
-            } else {
-                runner.look_for_repeats(&self.running)?;
+                rounds = 0;
             }
+            runner.look_for_repeats(progressed, &self.running)?;
         }
+    }
+
+    /// Forgets workgroups whose waves have all ended; whether there was any.
+    fn retire_ended(&mut self) -> bool {
+        let has_ended =
+            |group: &mut Group| group.waves.iter().all(|wave| wave.state == State::Ended);
+        let ended: Vec<Group> = self.running.extract_if(.., has_ended).collect();
+        ended
+            .iter()
+            .for_each(|group| self.retire(group.index, &group.tally));
+        !ended.is_empty()
     }
 
     /// Adds what a workgroup executed.
@@ -389,8 +395,8 @@ struct Runner<'r, 'a> {
     /// Instructions left of the budget.
     fuel: u64,
     repeats: Repeats,
-    /// Whether something was stored or sent since the last look for repeats.
-    interrupted: bool,
+    /// Whether a wave ended, passed a barrier or did something that others can see, since this was last looked at.
+    progressed: bool,
 }
 
 impl Runner<'_, '_> {
@@ -405,7 +411,7 @@ impl Runner<'_, '_> {
             for wave in &mut group.waves {
                 if wave.state == State::AtBarrier {
                     wave.state = State::Running;
-                    self.interrupted = true;
+                    self.progressed = true;
                 }
             }
         }
@@ -495,16 +501,16 @@ impl Runner<'_, '_> {
                 break;
             }
         }
-        self.interrupted |= bus.stored;
+        self.progressed |= bus.stored;
         Ok(())
     }
 
     /// Ends the dispatch when the state of its waves has repeated itself often enough.
-    fn look_for_repeats(&mut self, running: &[Group]) -> Result<(), Fault> {
+    fn look_for_repeats(&mut self, progressed: bool, running: &[Group]) -> Result<(), Fault> {
         let Some(limit) = self.emulator.limits.repeats else {
             return Ok(());
         };
-        if std::mem::take(&mut self.interrupted) {
+        if progressed {
             self.repeats = Repeats::default();
             return Ok(());
         }

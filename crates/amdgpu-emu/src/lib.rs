@@ -6,21 +6,27 @@
 //!
 //! Results are those of an *emulated* gfx90a. What follows is not modelled, and nothing about it can be learnt here:
 //!
-//! - time: cycles come from the model that [`Counter`]'s module states, and only exist to be repeatable;
+//! - time: cycles come from the simple model in [`counters`], and only exist to be repeatable; so do the clocks;
 //! - caches, coherence and missing waits: every access is coherent and complete when its instruction ends;
 //! - data races: waves take turns in a fixed order, so a race always has the same winner;
 //! - the last bits of `v_rcp`, `v_rsq`, `v_sqrt`, `v_exp`, `v_log`, `v_sin`, `v_cos`: rounded correctly here where the
-//!   hardware approximates;
-//! - rounding other than to nearest even, float exceptions, trap handlers, wave32;
-//! - matrix instructions, images, scalar stores, global wave sync: they end the dispatch with
-//!   [`Fault::Instruction`].
+//!   hardware approximates; and sign and payload of a NaN that an operation makes;
+//! - rounding other than to nearest even, float exceptions, trap handlers, waves of 32 lanes;
+//! - matrix instructions, images, scalar stores, buffer atomics, register indexing, global wave sync: they end the
+//!   dispatch with [`Fault::Instruction`], which names them.
 //!
-//! Two runs of the same dispatch on the same memory do the same, bit for bit: registers and LDS start with garbage
-//! from a fixed seed, and no clock or thread takes part.
+//! Some things are stricter than hardware, since no compiled program means them: reaching beyond a workgroup's group
+//! memory, beyond the scratch buffer or beyond the registers that the kernel asked for is a fault. Registers and group
+//! memory start with garbage, so that a read before the first write shows.
+//!
+//! Two runs of the same dispatch on the same memory do the same, bit for bit: the garbage comes from a fixed seed, and no
+//! host clock or thread takes part.
+//!
+//! Code objects of version 4 and 5 can be loaded without a runtime: see [`object`].
 #![forbid(unsafe_code)]
 
 mod code;
-mod counters;
+pub mod counters;
 mod descriptor;
 mod dispatch;
 mod emulator;
@@ -32,7 +38,7 @@ pub mod object;
 mod scalar;
 mod wave;
 
-pub use counters::{COMPUTE_UNITS, Class, Counter, Counters, LAUNCH_CYCLES};
+pub use counters::{Counter, Counters};
 pub use dispatch::{
     Apertures, Dispatch, LANES, MAX_LDS_BYTES, MAX_WORKGROUP_ITEMS, PACKET_BYTES, PacketError,
     Scratch,

@@ -5,10 +5,11 @@ mod support;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use amdgpu_emu::counters::LAUNCH_CYCLES;
 use amdgpu_emu::object::{CodeObject, ObjectError};
 use amdgpu_emu::{
-    Counter, Dispatch, Emulator, Fault, FlatMemory, Illegal, Instruction, KernelError,
-    LAUNCH_CYCLES, Limits, Memory, PacketError, Place, Refusal, Scratch,
+    Counter, Dispatch, Emulator, Fault, FlatMemory, Illegal, Instruction, KernelError, Limits,
+    Memory, PacketError, Place, Refusal, Scratch,
 };
 use proptest::prelude::*;
 

@@ -49,7 +49,7 @@ macro_rules! accesses {
             $($crate::isa::row::Row {
                 opcode: $code,
                 name: concat!($prefix, $name),
-                class: $crate::Class::$read,
+                class: $crate::counters::Class::$read,
                 dst: $crate::isa::Type::$reg,
                 dst_mask: false,
                 src: &[$crate::isa::Type::U64],
@@ -61,7 +61,7 @@ macro_rules! accesses {
             $($crate::isa::row::Row {
                 opcode: $scode,
                 name: concat!($prefix, $sname),
-                class: $crate::Class::$write,
+                class: $crate::counters::Class::$write,
                 dst: $crate::isa::Type::Implied,
                 dst_mask: false,
                 src: &[$crate::isa::Type::U64, $crate::isa::Type::$sreg],
@@ -113,7 +113,7 @@ macro_rules! atomics {
         &[$($crate::isa::row::Row {
             opcode: $code,
             name: concat!($prefix, $name),
-            class: $crate::Class::$class,
+            class: $crate::counters::Class::$class,
             dst: $crate::isa::Type::$reg,
             dst_mask: false,
             src: &[$crate::isa::Type::U64, $crate::isa::Type::$data],

@@ -177,7 +177,7 @@ macro_rules! lanes {
         &[$($crate::isa::Row {
             opcode: $code,
             name: stringify!($name),
-            class: $crate::Class::$class,
+            class: $crate::counters::Class::$class,
             dst: <$out as $crate::lanes::Out>::TYPE,
             dst_mask: <$out as $crate::lanes::Out>::MASK,
             src: &[$(<$ty as $crate::lanes::Arg>::TYPE),*],
@@ -194,7 +194,7 @@ macro_rules! scalars {
         &[$($crate::isa::Row {
             opcode: $code,
             name: stringify!($name),
-            class: $crate::Class::Salu,
+            class: $crate::counters::Class::Salu,
             dst: <$out as $crate::scalar::Out>::TYPE,
             dst_mask: false,
             src: &[$(<$ty as $crate::scalar::Arg>::TYPE),*],
@@ -218,7 +218,7 @@ macro_rules! rows {
         &[$($crate::isa::Row {
             opcode: $code,
             name: stringify!($name),
-            class: $crate::Class::$class,
+            class: $crate::counters::Class::$class,
             dst: $crate::isa::Type::$dst,
             dst_mask: false,
             src: &[$($crate::isa::Type::$ty),*],
@@ -233,7 +233,7 @@ macro_rules! missing {
         &[$($crate::isa::Row {
             opcode: $code,
             name: stringify!($name),
-            class: $crate::Class::Control,
+            class: $crate::counters::Class::Control,
             dst: $crate::isa::Type::Implied,
             dst_mask: false,
             src: &[],
