@@ -47,12 +47,14 @@ pub fn plan<C: TierChain>(
 ) -> Result<Plan, PlanError> {
     let ordered = Ordered::new(regions, requests)?;
     chain.open();
-    let mut placements = Vec::new();
+    let (mut placements, mut used) = (Vec::new(), Vec::new());
+    if used.try_reserve_exact(C::TIERS as usize).is_err() {
+        let requests = requests.len();
+        return Err(PlanError::Metadata { requests });
+    }
     place(chain, regions, &ordered, &mut placements, Vec::new())?;
-    Ok(Plan {
-        placements,
-        used: chain.arenas().map(|(_, arena)| arena.used()).collect(),
-    })
+    used.extend(chain.arenas().map(|(_, arena)| arena.used()));
+    Ok(Plan { placements, used })
 }
 
 /// One round: places everything anew. `rounds` are those that failed before; they come back.
