@@ -215,3 +215,217 @@ impl fmt::Display for BudgetReport {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
+
+    const DEVICE: DeviceFacts = DeviceFacts {
+        alloc_max: u64::MAX,
+        total: 64 * GIB,
+        free: Some(20 * GIB),
+        retained: 0,
+        metadata: 0,
+    };
+    const HOST: HostFacts = HostFacts {
+        alloc_max: u64::MAX,
+        total: 512 * GIB,
+        available: Some(40 * GIB),
+        container: None,
+        locked: None,
+        visible_agents: NonZeroU32::MIN,
+        retained: 0,
+    };
+
+    #[test]
+    fn device_budgets() {
+        let budget = |facts: DeviceFacts| facts.budget().bytes;
+        assert_eq!(budget(DEVICE), 19 * GIB, "less 5 %");
+        let retained = |retained, free| DeviceFacts {
+            retained,
+            free: Some(free),
+            ..DEVICE
+        };
+        assert_eq!(budget(retained(15 * GIB, 5 * GIB)), 19 * GIB, "of the sum");
+        assert_eq!(
+            budget(retained(15 * GIB, 0)),
+            15 * GIB,
+            "what is held may be used"
+        );
+        assert_eq!(
+            budget(retained(0, 2 * GIB)),
+            2 * GIB - 512 * MIB,
+            "the reserve"
+        );
+        assert_eq!(budget(retained(0, 512 * MIB)), 0);
+        assert_eq!(budget(retained(0, 60 * GIB)), 32 * GIB, "half of all");
+        let metadata = GIB;
+        assert_eq!(
+            budget(DeviceFacts { metadata, ..DEVICE }),
+            18 * GIB,
+            "less lists"
+        );
+        let alloc_max = 7 * GIB;
+        assert_eq!(
+            budget(DeviceFacts {
+                alloc_max,
+                ..DEVICE
+            }),
+            alloc_max
+        );
+        let unknown = DeviceFacts {
+            free: None,
+            ..DEVICE
+        };
+        assert_eq!(budget(unknown), 16 * GIB, "a quarter");
+        let refuses = DeviceFacts {
+            alloc_max: 0,
+            ..unknown
+        };
+        assert_eq!(budget(refuses), 0);
+    }
+
+    #[test]
+    fn pinned_budgets() {
+        let budget = |facts: HostFacts| facts.budget().bytes;
+        assert_eq!(budget(HOST), 20 * GIB, "half of what is available");
+        let retained = HostFacts {
+            retained: 20 * GIB,
+            available: Some(20 * GIB),
+            ..HOST
+        };
+        assert_eq!(budget(retained), 20 * GIB, "half of the sum");
+        let tight = HostFacts {
+            available: Some(0),
+            ..retained
+        };
+        assert_eq!(budget(tight), 20 * GIB, "what is held may be used");
+
+        let eight = NonZeroU32::new(8).unwrap();
+        let shared = HostFacts {
+            available: Some(500 * GIB),
+            visible_agents: eight,
+            ..HOST
+        };
+        assert_eq!(
+            budget(shared),
+            32 * GIB,
+            "an equal share, whoever comes first"
+        );
+
+        let container = Some(Quota {
+            limit: 16 * GIB,
+            used: 10 * GIB,
+        });
+        let contained = HostFacts { container, ..HOST };
+        assert_eq!(budget(contained), 3 * GIB, "half of what is left");
+        assert_eq!(contained.budget().free, 6 * GIB);
+        let contained = HostFacts {
+            visible_agents: eight,
+            ..contained
+        };
+        assert_eq!(budget(contained), GIB, "the share of the container");
+        let locked = Some(Quota {
+            limit: 64 * MIB,
+            used: 65 * MIB,
+        });
+        assert_eq!(budget(HostFacts { locked, ..HOST }), 0, "nothing is left");
+
+        let unknown = HostFacts {
+            available: None,
+            ..HOST
+        };
+        assert_eq!(budget(unknown), 128 * GIB);
+        let unknown = HostFacts {
+            container,
+            ..unknown
+        };
+        assert_eq!(budget(unknown), 4 * GIB);
+    }
+
+    #[test]
+    fn a_forced_tier_leaves_the_other_none() {
+        let bytes = |only, kernels| {
+            let budgets = Budgets::new(&DEVICE, &HOST, only, kernels);
+            (budgets.device.bytes / GIB, budgets.pinned.bytes / GIB)
+        };
+        assert_eq!(bytes(None, true), (19, 20));
+        assert_eq!(bytes(Some(Tier::Device), true), (19, 0));
+        assert_eq!(bytes(Some(Tier::PinnedHost), true), (0, 20));
+        assert_eq!(bytes(None, false), (0, 20), "no kernels of ours");
+    }
+
+    fn any_bytes() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            Just(0u64),
+            Just(1),
+            any::<u64>(),
+            0u64..1 << 40,
+            Just(u64::MAX)
+        ]
+    }
+
+    fn any_quota() -> impl Strategy<Value = Option<Quota>> {
+        prop::option::of((any_bytes(), any_bytes()).prop_map(|(limit, used)| Quota { limit, used }))
+    }
+
+    proptest! {
+        /// Whatever the facts, no budget is above a limit, and nothing wraps.
+        #[test]
+        fn budgets_keep_to_their_limits(
+            device in (any_bytes(), any_bytes(), prop::option::of(any_bytes()), any_bytes(), any_bytes()),
+            host in (any_bytes(), any_bytes(), prop::option::of(any_bytes()), any_bytes(), 1u32..100),
+            quotas in (any_quota(), any_quota()),
+        ) {
+            let (alloc_max, total, free, retained, metadata) = device;
+            let facts = DeviceFacts { alloc_max, total, free, retained, metadata };
+            let bytes = facts.budget().bytes;
+            prop_assert!(bytes <= alloc_max && bytes <= total / 2);
+            if let Some(free) = free && bytes > retained {
+                let kept = u128::from(retained) + u128::from(free) - u128::from(bytes);
+                prop_assert!(kept >= u128::from(DEVICE_RESERVE) + u128::from(metadata));
+            }
+
+            let (alloc_max, total, available, retained, agents) = host;
+            let visible_agents = NonZeroU32::new(agents).unwrap();
+            let (container, locked) = quotas;
+            let facts =
+                HostFacts { alloc_max, total, available, container, locked, visible_agents, retained };
+            let bytes = facts.budget().bytes;
+            prop_assert!(bytes <= alloc_max && bytes <= total / 2 / u64::from(agents));
+            for quota in [container, locked].into_iter().flatten() {
+                prop_assert!(bytes <= retained.saturating_add(quota.left()));
+            }
+        }
+
+        /// Budgets that are filled each time are the same from the second replay on.
+        #[test]
+        fn invariant_20_budget_fixpoint_of_facts(
+            device_memory in 0u64..1 << 50,
+            host_memory in 0u64..1 << 50,
+            granule in prop_oneof![Just(1u64), Just(4096), Just(2 << 20)],
+        ) {
+            let fill = |bytes: u64, memory: u64| bytes.next_multiple_of(granule).min(memory);
+            let (mut device, mut host) = (DEVICE, HOST);
+            (device.total, host.total) = (u64::MAX, u64::MAX);
+            let mut seen = Vec::new();
+            for _replay in 0..100 {
+                device.free = Some(device_memory - device.retained);
+                host.available = Some(host_memory - host.retained);
+                let budgets = Budgets::new(&device, &host, None, true);
+                seen.push(budgets);
+                // The retained block only grows, and is as large as its pool makes it.
+                device.retained = fill(budgets.device.bytes, device_memory).max(device.retained);
+                host.retained = fill(budgets.pinned.bytes, host_memory).max(host.retained);
+            }
+            let bytes = |budgets: &Budgets| (budgets.device.bytes, budgets.pinned.bytes);
+            for budgets in &seen[1..] {
+                prop_assert_eq!(bytes(budgets), bytes(&seen[1]));
+            }
+        }
+    }
+}
