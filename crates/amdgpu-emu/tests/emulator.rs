@@ -416,6 +416,39 @@ fn the_instructions_of_real_programs_are_modelled() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// Instructions that compilers wrote decode to their names, with an arbitrary second dword where they have one.
+#[test]
+fn compiled_instructions_decode() {
+    let text = include_str!("first_dwords.txt");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut count = 0;
+    for item in lines
+        .flat_map(|line| line.split(';'))
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+    {
+        let (name, word) = item.split_once(' ').expect("a name and a dword");
+        let word = u32::from_str_radix(word, 16).expect("a dword");
+        // Registers from 0 in the second dword, and no scalar address.
+        let second = if word >> 26 == 0b110111 {
+            0x007f_0000
+        } else {
+            0
+        };
+        let op =
+            Instruction::decode([word, second]).unwrap_or_else(|error| panic!("{item}: {error}"));
+        let decoded = op.to_string();
+        let decoded = decoded
+            .split(' ')
+            .next()
+            .unwrap_or("")
+            .trim_end_matches("_e32");
+        assert!(decoded == name || op.mnemonic() == name, "{item} is {op}");
+        count += 1;
+    }
+    assert!(count > 80, "{count}");
+}
+
 #[test]
 fn broken_objects_are_refused_with_a_reason() {
     let good = support::object("counter", 4);

@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use amdgpu_emu::Instruction;
@@ -15,6 +16,11 @@ fn main() -> ExitCode {
             "every_instruction_of_the_test_kernels",
             llvm("llvm-objdump"),
             kernels,
+        ),
+        support::trial_with(
+            "every_instruction_of_another_compiler",
+            llvm("clang").and_then(|clang| Ok(vec![clang, llvm("ld.lld")?, llvm("llvm-objdump")?])),
+            other_compiler,
         ),
         support::trial_with("every_opcode_in_every_encoding", llvm("llvm-mc"), encodings),
         support::trial_with("random_words", llvm("llvm-mc"), random),
@@ -32,49 +38,94 @@ fn tidy(text: &str) -> String {
         .join(" ")
 }
 
-/// What we make of the words, in the same spelling.
-fn ours(words: [u32; 2]) -> Result<(String, usize), String> {
-    let op = Instruction::decode(words).map_err(|error| error.to_string())?;
-    Ok((tidy(&op.to_string()), op.len_bytes()))
+fn kernels(objdump: &str) {
+    let names = KERNELS
+        .iter()
+        .flat_map(|kernel| VERSIONS.map(|version| format!("{kernel}.v{version}.co")));
+    let count: usize = names
+        .map(|name| listing(objdump, &support::objects().join(name)))
+        .sum();
+    assert!(count > 1000, "{count} instructions only");
 }
 
-fn kernels(objdump: &str) {
+/// A second compiler uses instructions that the pinned one does not.
+fn other_compiler(tools: &[String]) {
+    let [clang, lld, objdump] = tools else {
+        panic!("three tools")
+    };
+    let folder = std::env::temp_dir().join(format!("amdgpu-emu-llvm-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    let flags = "-x hip --offload-arch=gfx90a --offload-device-only -nogpuinc -nogpulib -fgpu-rdc -S -emit-llvm";
     let mut count = 0;
-    for (kernel, version) in KERNELS
+    for (kernel, level) in KERNELS
         .iter()
-        .flat_map(|kernel| VERSIONS.map(|version| (kernel, version)))
+        .flat_map(|kernel| ["-O1", "-O2"].map(|level| (kernel, level)))
     {
-        let path = support::objects().join(format!("{kernel}.v{version}.co"));
-        let text = support::output(Command::new(objdump).arg("-d").arg(&path));
-        for line in String::from_utf8(text)
-            .expect("objdump writes text")
-            .lines()
-        {
-            // `\tmnemonic operands // address: word [word] [<label>]`
-            let Some((text, comment)) = line.split_once("//") else {
-                continue;
-            };
-            let words: Vec<u32> = comment
-                .split_once(':')
-                .map_or("", |(_, words)| words)
-                .split_whitespace()
-                .map_while(|word| u32::from_str_radix(word, 16).ok())
-                .collect();
-            let (&first, second) = (
-                words.first().expect("each line has its words"),
-                words.get(1).copied(),
-            );
-            let (decoded, len) = ours([first, second.unwrap_or(0)])
-                .unwrap_or_else(|error| panic!("{line}: {error}"));
-            assert_eq!(
-                (decoded, len),
-                (tidy(text), 4 * words.len()),
-                "{kernel}: {line}"
-            );
-            count += 1;
-        }
+        let [module, relocatable, object] =
+            ["ll", "o", "co"].map(|kind| folder.join(format!("{kernel}.{kind}")));
+        let source = support::sources().join(format!("{kernel}.hip"));
+        support::output(
+            Command::new(clang)
+                .args(flags.split(' '))
+                .arg(level)
+                .arg(source)
+                .arg("-o")
+                .arg(&module),
+        );
+        let target = [
+            "--target=amdgcn-amd-amdhsa",
+            "-mcpu=gfx90a",
+            "-nogpulib",
+            "-c",
+            "-x",
+            "ir",
+            level,
+        ];
+        support::output(
+            Command::new(clang)
+                .args(target)
+                .arg(&module)
+                .arg("-o")
+                .arg(&relocatable),
+        );
+        support::output(
+            Command::new(lld)
+                .arg("-shared")
+                .arg(&relocatable)
+                .arg("-o")
+                .arg(&object),
+        );
+        count += listing(objdump, &object);
     }
+    std::fs::remove_dir_all(&folder).expect("it was just made");
     assert!(count > 1000, "{count} instructions only");
+}
+
+/// Compares each instruction of an object, and returns how many there were.
+fn listing(objdump: &str, object: &Path) -> usize {
+    let text = support::output(Command::new(objdump).arg("-d").arg(object));
+    let text = String::from_utf8(text).expect("objdump writes text");
+    // `\tmnemonic operands // address: word [word] [<label>]`
+    let lines = text.lines().filter_map(|line| line.split_once("//"));
+    let compare = |(text, comment): (&str, &str)| {
+        let words = comment
+            .split_once(':')
+            .map_or("", |(_, words)| words)
+            .split_whitespace();
+        let words: Vec<u32> = words
+            .map_while(|word| u32::from_str_radix(word, 16).ok())
+            .collect();
+        let first = *words.first().expect("each line has its words");
+        let op = Instruction::decode([first, words.get(1).copied().unwrap_or(0)]);
+        let op = op.unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(
+            (tidy(&op.to_string()), op.len_bytes()),
+            (tidy(text), 4 * words.len()),
+            "{}",
+            object.display()
+        );
+    };
+    lines.map(compare).count()
 }
 
 /// What LLVM makes of each instruction; `None` where it sees none.

@@ -70,7 +70,10 @@ fn record_skip(name: &str, reason: &str) {
 pub(crate) fn llvm(tool: &str) -> Result<String, String> {
     let works = |program: &String| {
         let output = Command::new(program).arg("--version").output();
-        output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("version 19"))
+        output.is_ok_and(|output| {
+            let text = String::from_utf8_lossy(&output.stdout);
+            text.contains("version 19") || text.contains("LLD 19")
+        })
     };
     let named = [
         format!("{tool}-19"),
