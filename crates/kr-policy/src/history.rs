@@ -24,9 +24,13 @@ use crate::model::{FEWEST_PASSES, Model, SAFE};
 pub(crate) const FRACTIONS: usize = 8;
 
 /// A tier that is not hashed is hashed again on every 2^k-th window; k rises by one with each probe
-/// that changes nothing, up to this. At 64, a probe that costs half a full copy more than a full
-/// copy adds less than 1 %.
+/// that speaks for a full copy, up to this. At 64, a probe that costs half a full copy more than a
+/// full copy adds less than 1 %.
 pub(crate) const MOST_PROBE_DOUBLINGS: u8 = 6;
+
+/// k after a probe that speaks for hashing: the fractions of before are soon replaced, yet a kernel
+/// that alternates is not hashed on every window.
+const FOLLOW_UP_DOUBLINGS: u8 = 1;
 
 /// Every window of this number goes without a list, to see whether the lists are still equal.
 pub(crate) const LIST_REPROBE: u16 = 100;
@@ -130,8 +134,7 @@ impl History {
             let bytes = *facts.live_bytes.get(tier);
             self.tiers.get_mut(tier).learn(bytes, tier, observed);
         }
-        // A probe that comes out for hashing is followed up at once, so that the old fractions are
-        // soon forgotten; one that does not makes the next one rarer.
+        // The worst fraction decides, but by the newest the probes become frequent or rare.
         let newest = self.changed(facts, TierHistory::newest);
         let now = self.model(facts, newest).cheapest(ByTier::uniform(SAFE));
         for &tier in Tier::ALL {
@@ -140,7 +143,7 @@ impl History {
             if history.since_hashed == 0 {
                 history.probe_doublings = match in_full {
                     true => (history.probe_doublings + 1).min(MOST_PROBE_DOUBLINGS),
-                    false => 0,
+                    false => FOLLOW_UP_DOUBLINGS,
                 };
             }
         }
@@ -430,6 +433,17 @@ mod tests {
             assert_eq!(tier.worst(), last.iter().copied().fold(0.0, f32::max));
             assert_eq!(tier.newest(), fraction);
         }
+    }
+
+    #[test]
+    fn no_more_than_everything_can_have_changed() {
+        let mut tier = TierHistory::default();
+        let seen = Observed {
+            changed_bytes: ByTier::uniform(u64::MAX),
+            ..observed()
+        };
+        tier.learn(1, Tier::Device, &seen);
+        assert_eq!(tier.newest(), 1.0);
     }
 
     #[test]

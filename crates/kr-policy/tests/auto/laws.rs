@@ -242,12 +242,13 @@ struct Phase {
     windows: usize,
 }
 
-/// Windows until a change is noticed: the longest time between probes.
-const NOTICED: usize = 64;
+/// Windows until a tier that changes little is hashed for good: the longest time between probes, and
+/// seven more probes, on every second window, until the worst of eight is a good one.
+const NOTICED: usize = 64 + 2 * 7;
 
-/// Windows until the device tier is hashed again. A full copy of it may hide behind one over the
-/// link, so the other tier's change has to be noticed first, and its worst of eight forgotten.
-const DEVICE_NOTICED: usize = NOTICED + 8 + NOTICED;
+/// The same for the device tier. A full copy of it may hide behind one over the link, so the other
+/// tier's change has to be noticed first.
+const DEVICE_NOTICED: usize = 2 * NOTICED;
 
 /// Windows until a list is trusted, after any number of wrong ones: noticed, then looked at.
 const TRUSTED: usize = DEVICE_NOTICED + 32 + 1;

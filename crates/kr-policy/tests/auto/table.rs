@@ -68,7 +68,7 @@ fn few_or_unknown_passes_are_hashed_every_pass() {
     for passes in [2, 3] {
         let window = Facts {
             passes: Some(passes),
-            ..facts(HUGE.map(|bytes| 100 * bytes))
+            ..facts(HUGE.map(|bytes| 1000 * bytes))
         };
         check(window, &[(5, QUIET)], tiers(EVERY, EVERY));
     }
@@ -116,13 +116,11 @@ fn the_worst_of_eight_windows_decides() {
         select(&window, &history).device
     };
     assert_eq!(learn(1, steady), EVERY);
-    // Full, and hashed again on every second window.
     assert_eq!(learn(1, spike), FULL);
-    // That found hashing faster, so more of the same is looked at without a break, ...
+    for _ in 0..7 {
+        assert_eq!(learn(1, steady), FULL);
+    }
     assert_eq!(learn(1, steady), EVERY);
-    // ... and the spike is out after seven more.
-    assert_eq!(learn(7, steady), EVERY);
-    assert_eq!(learn(1, spike), FULL);
 }
 
 #[test]
@@ -319,6 +317,18 @@ fn a_tier_of_another_size_is_looked_at_again() {
     // As many bytes in all, but placed differently.
     let after = facts(tiers(12 * GIB, 2 * GIB));
     assert_eq!(select(&after, &history), tiers(FULL, EVERY));
+
+    let mut history = History::default();
+    learn(
+        &mut history,
+        &facts(HUGE),
+        RestoreMode::HashEveryPass,
+        5,
+        QUIET,
+    );
+    assert_eq!(select(&facts(HUGE), &history), tiers(ONCE, ONCE));
+    let after = facts(tiers(20 * GIB, 52 * GIB));
+    assert_eq!(select(&after, &history), tiers(EVERY, EVERY));
 }
 
 #[test]
@@ -340,6 +350,31 @@ fn probes_become_rarer_up_to_one_in_64() {
     }
     let gaps: Vec<i32> = hashed.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(gaps, [2, 4, 8, 16, 32, 64, 64, 64, 64, 64]);
+}
+
+#[test]
+fn a_probe_that_speaks_for_hashing_is_followed_up() {
+    let window = facts(tiers(2 * GIB, 2 * GIB));
+    let mut history = History::default();
+    let mut run = |windows, kernel: Kernel| {
+        let mut modes = Vec::new();
+        for _ in 0..windows {
+            let chosen = select(&window, &history);
+            history.learn(
+                &window,
+                &kernel.window(&window, chosen.map(Mode::restore_mode)),
+            );
+            modes.push(chosen.device);
+        }
+        modes
+    };
+    // Windows 0, 2, 6, 14, 30, 62 and 126 are hashed, and 190 is the next.
+    run(190, Kernel::changing(1.0, 1.0));
+    let modes = run(20, QUIET);
+    for (n, mode) in modes.into_iter().enumerate() {
+        let expected = if n < 15 && n % 2 == 1 { FULL } else { EVERY };
+        assert_eq!(mode, expected, "{n}");
+    }
 }
 
 #[test]
