@@ -245,21 +245,25 @@ impl Hsa {
         call!(self, hsa_signal_store_screlease(signal, value));
     }
 
-    /// Waits until a signal is below 1.
+    /// Waits until a signal is below 1. The agent has to wake the waiter: one that only finds out when its time is up
+    /// has failed, too.
     pub(crate) fn wait(&self, signal: hsa_signal_t) {
+        let before = Instant::now();
         assert!(
             self.waited(signal, LIMIT),
             "a signal stays at {}",
             self.load(signal)
         );
+        assert!(before.elapsed() < LIMIT / 2, "nobody woke the waiter");
     }
 
     /// Waits for some time until a signal is below 1.
     pub(crate) fn waited(&self, signal: hsa_signal_t, limit: Duration) -> bool {
+        let (below, blocked) = (hsa_signal_condition_t::LT, hsa_wait_state_t::BLOCKED);
         let until = Instant::now() + limit;
-        while Instant::now() < until {
-            let ticks = 50_000_000;
-            let (below, blocked) = (hsa_signal_condition_t::LT, hsa_wait_state_t::BLOCKED);
+        loop {
+            // Ticks of the system clock are nanoseconds. A wait may end early.
+            let ticks = until.saturating_duration_since(Instant::now()).as_nanos() as u64;
             if call!(
                 self,
                 hsa_signal_wait_scacquire(signal, below, 1, ticks, blocked)
@@ -267,8 +271,10 @@ impl Hsa {
             {
                 return true;
             }
+            if Instant::now() >= until {
+                return false;
+            }
         }
-        false
     }
 
     /// A queue of 64 packets whose errors are remembered.
