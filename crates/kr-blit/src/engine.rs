@@ -15,14 +15,14 @@ pub trait Unfinished: Send + 'static {
     fn is_finished(&self) -> bool;
 }
 
-/// Why memory was not captured. The application's memory is untouched in every case.
+/// Why a capture, a rescue or a check did not come to its end.
 #[derive(Debug, thiserror::Error)]
-pub enum CaptureError<U> {
-    /// Nothing of the capture runs any more.
-    #[error("cannot save the memory")]
-    Failed(#[source] DeviceError),
-    /// Copies still read the application's memory and write the saved side.
-    #[error("saving the memory did not end within {limit:?}")]
+pub enum BlitError<U> {
+    /// Nothing of it runs any more.
+    #[error(transparent)]
+    Failed(#[from] DeviceError),
+    /// Some of it still reads or writes the ranges that it was given.
+    #[error("did not end within {limit:?}")]
     TimedOut {
         /// How long it was waited for.
         limit: Duration,
@@ -30,6 +30,9 @@ pub enum CaptureError<U> {
         unfinished: U,
     },
 }
+
+/// The name that [`BlitError`] had when only captures returned it.
+pub type CaptureError<U> = BlitError<U>;
 
 /// Why memory was not put back. The application's memory is a mix of old and new bytes.
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +140,8 @@ pub trait BlitEngine: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`CaptureError`]. There is no image, so nothing can be restored from a partial one.
+    /// [`BlitError`]: the application's memory is untouched. There is no image, so nothing can be
+    /// restored from a partial one.
     ///
     /// # Safety
     ///
@@ -146,7 +150,7 @@ pub trait BlitEngine: Send + Sync + 'static {
         &self,
         extents: Vec<Extent>,
         limit: Duration,
-    ) -> Result<Self::Image, CaptureError<Self::Unfinished>>;
+    ) -> Result<Self::Image, BlitError<Self::Unfinished>>;
 
     /// Puts the captured bytes back in a mode that [`supports`](Self::supports) admits.
     ///
@@ -165,11 +169,12 @@ pub trait BlitEngine: Send + Sync + 'static {
         limit: Duration,
     ) -> RestoreResult<Self::Image, Self::Torn, Self::Unfinished>;
 
-    /// Puts everything back after a failed restore, on another path: synchronously, by the host.
+    /// Puts everything back after a failed restore, on another path: by the host.
     ///
     /// # Errors
     ///
-    /// [`DeviceError`]: the application's memory stays a mix of old and new bytes.
+    /// [`BlitError`]: the application's memory stays a mix of old and new bytes, and the image is
+    /// gone.
     ///
     /// # Safety
     ///
@@ -178,20 +183,22 @@ pub trait BlitEngine: Send + Sync + 'static {
         &self,
         torn: Self::Torn,
         alive: &dyn Fn(&Region) -> bool,
-    ) -> Result<Self::Image, DeviceError>;
+        limit: Duration,
+    ) -> Result<Self::Image, BlitError<Self::Unfinished>>;
 
     /// The final check, after the last pass.
     ///
     /// # Errors
     ///
-    /// [`DeviceError`] if the check could not be made.
+    /// [`BlitError`] if the check could not be made; the image is gone.
     ///
     /// # Safety
     ///
     /// See the trait.
     unsafe fn verify(
         &self,
-        image: &Self::Image,
+        image: Self::Image,
         alive: &dyn Fn(&Region) -> bool,
-    ) -> Result<Verdict, DeviceError>;
+        limit: Duration,
+    ) -> Result<(Self::Image, Verdict), BlitError<Self::Unfinished>>;
 }

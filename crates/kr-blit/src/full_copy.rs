@@ -5,13 +5,13 @@
 //! at capture tell whether something wrote into the saved image since.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kr_device::{CopyOp, Device, DeviceError};
-use kr_types::{DeviceAddr, Extent, Region, RestoreMode, TILE_BYTES, Tile, Tiles};
+use kr_types::{AgentId, DeviceAddr, Extent, Region, RestoreMode, TILE_BYTES, Tile, Tiles};
 
 use crate::{
-    BlitEngine, CaptureError, Digester, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
+    BlitEngine, BlitError, Digester, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
 };
 
 /// Saves and restores by copying everything, over any [`Device`].
@@ -55,11 +55,16 @@ impl<D: Device + Clone> FullCopy<D> {
     /// # Safety
     ///
     /// The saved side of each extent is readable and not being written.
-    unsafe fn saved_digests(&self, extents: &[Extent]) -> Result<Vec<u64>, DeviceError> {
+    unsafe fn saved_digests(
+        &self,
+        extents: &[Extent],
+        time: &Time,
+    ) -> Result<Vec<u64>, DeviceError> {
         let mut buffer = vec![0; TILE_BYTES as usize];
         let mut digests = Vec::new();
         for extent in extents {
             for (tile, from) in tiles_at(extent, extent.saved()) {
+                time.check(self.device.agent(), "digest")?;
                 let bytes = &mut buffer[..tile.len() as usize];
                 // SAFETY: a tile lies inside its extent, which the caller vouches for.
                 unsafe { self.device.read(from, bytes) }?;
@@ -67,6 +72,39 @@ impl<D: Device + Clone> FullCopy<D> {
             }
         }
         Ok(digests)
+    }
+}
+
+/// The time that is left to one call. What the host does itself looks at it tile by tile; nothing is
+/// in flight then, so running out is a plain failure.
+struct Time {
+    end: Option<Instant>,
+    limit: Duration,
+}
+
+impl Time {
+    fn start(limit: Duration) -> Self {
+        // A limit beyond the clock's range is none.
+        let end = Instant::now().checked_add(limit);
+        Self { end, limit }
+    }
+
+    fn left(&self) -> Duration {
+        match self.end {
+            Some(end) => end.saturating_duration_since(Instant::now()),
+            None => self.limit,
+        }
+    }
+
+    fn check(&self, agent: AgentId, operation: &'static str) -> Result<(), DeviceError> {
+        if self.left() > Duration::ZERO {
+            return Ok(());
+        }
+        Err(DeviceError::Failed {
+            agent,
+            operation,
+            detail: format!("did not end within {:?}", self.limit),
+        })
     }
 }
 
@@ -126,7 +164,7 @@ impl<D: Device + Clone> BlitEngine for FullCopy<D> {
         &self,
         extents: Vec<Extent>,
         limit: Duration,
-    ) -> Result<Image, CaptureError<Running<D>>> {
+    ) -> Result<Image, BlitError<Running<D>>> {
         let copies: Vec<CopyOp> = extents
             .iter()
             .map(|extent| CopyOp {
@@ -135,14 +173,14 @@ impl<D: Device + Clone> BlitEngine for FullCopy<D> {
                 len: extent.len_bytes(),
             })
             .collect();
-        // SAFETY: the trait's contract: sources are live, destinations are the caller's, and
-        // nothing else writes either, also while `unfinished` is not finished.
-        let running = unsafe { self.copy(&copies, limit) }.map_err(CaptureError::Failed)?;
-        if let Some(unfinished) = running {
-            return Err(CaptureError::TimedOut { limit, unfinished });
+        let time = Time::start(limit);
+        // SAFETY: the trait's contract: sources are live, destinations are the caller's, also while
+        // `unfinished` is not finished.
+        if let Some(unfinished) = unsafe { self.copy(&copies, limit) }? {
+            return Err(BlitError::TimedOut { limit, unfinished });
         }
         // SAFETY: the copies into the saved side have completed.
-        let digests = unsafe { self.saved_digests(&extents) }.map_err(CaptureError::Failed)?;
+        let digests = unsafe { self.saved_digests(&extents, &time) }?;
         Ok(Image { extents, digests })
     }
 
@@ -188,10 +226,13 @@ impl<D: Device + Clone> BlitEngine for FullCopy<D> {
         &self,
         Torn(image): Torn,
         alive: &dyn Fn(&Region) -> bool,
-    ) -> Result<Image, DeviceError> {
+        limit: Duration,
+    ) -> Result<Image, BlitError<Running<D>>> {
+        let time = Time::start(limit);
         let mut buffer = vec![0; TILE_BYTES as usize];
         for extent in image.extents.iter().filter(|e| alive(e.region())) {
             for (tile, from) in tiles_at(extent, extent.saved()) {
+                time.check(self.device.agent(), "copy by the host")?;
                 let bytes = &mut buffer[..tile.len() as usize];
                 // SAFETY: the saved side is the caller's, and no copy of ours runs.
                 unsafe { self.device.read(from, bytes) }?;
@@ -205,11 +246,12 @@ impl<D: Device + Clone> BlitEngine for FullCopy<D> {
 
     unsafe fn verify(
         &self,
-        image: &Image,
+        image: Image,
         _alive: &dyn Fn(&Region) -> bool,
-    ) -> Result<Verdict, DeviceError> {
+        limit: Duration,
+    ) -> Result<(Image, Verdict), BlitError<Running<D>>> {
         // SAFETY: the saved side is the caller's, and no copy of ours runs.
-        let now = unsafe { self.saved_digests(&image.extents) }?;
+        let now = unsafe { self.saved_digests(&image.extents, &Time::start(limit)) }?;
         let tiles = image
             .extents
             .iter()
@@ -218,13 +260,14 @@ impl<D: Device + Clone> BlitEngine for FullCopy<D> {
             .zip(now.iter().zip(&image.digests))
             .filter(|(_, (now, then))| now != then)
             .map(|(live, _)| live);
-        Ok(match damaged.next() {
+        let verdict = match damaged.next() {
             None => Verdict::Clean,
             Some(first) => Verdict::ImageDamaged {
                 tiles: 1 + damaged.count() as u64,
                 first,
             },
-        })
+        };
+        Ok((image, verdict))
     }
 }
 
@@ -233,7 +276,7 @@ mod tests {
     use super::*;
     use kr_device::Block;
     use kr_device::host::{Fault, HostBlock, HostDevice};
-    use kr_types::{AgentId, Generation, MemoryClass, Tier};
+    use kr_types::{Generation, MemoryClass, Tier};
 
     const LIMIT: Duration = Duration::from_secs(20);
     const LENS: [u64; 4] = [1, 100, TILE_BYTES, 3 * TILE_BYTES + 5];
@@ -330,7 +373,7 @@ mod tests {
             image = restored.image;
         }
         // SAFETY: as in `capture`.
-        let verdict = unsafe { rig.engine.verify(&image, &|_| true) }.unwrap();
+        let (_, verdict) = unsafe { rig.engine.verify(image, &|_| true, LIMIT) }.unwrap();
         assert_eq!(verdict, Verdict::Clean);
     }
 
@@ -358,7 +401,7 @@ mod tests {
         let hit = DeviceAddr(extent.saved().0 + 2 * TILE_BYTES + 17);
         rig.device.write_bytes(hit, &[0xff]).unwrap();
         // SAFETY: as in `capture`.
-        let verdict = unsafe { rig.engine.verify(&image, &|_| true) }.unwrap();
+        let (_, verdict) = unsafe { rig.engine.verify(image, &|_| true, LIMIT) }.unwrap();
         let first = DeviceAddr(extent.live().0 + 2 * TILE_BYTES);
         assert_eq!(verdict, Verdict::ImageDamaged { tiles: 1, first });
     }
@@ -371,7 +414,7 @@ mod tests {
             rig.device.fail_nth(fault, 0);
             // SAFETY: as in `capture`.
             let result = unsafe { rig.engine.capture(rig.extents.clone(), LIMIT) };
-            assert!(matches!(result, Err(CaptureError::Failed(_))), "{fault:?}");
+            assert!(matches!(result, Err(BlitError::Failed(_))), "{fault:?}");
             assert_eq!(rig.live(), before);
         }
     }
@@ -388,7 +431,7 @@ mod tests {
                 panic!("copy {n} was made to fail");
             };
             // SAFETY: as in `capture`.
-            let image = unsafe { rig.engine.rescue(torn, &|_| true) }.unwrap();
+            let image = unsafe { rig.engine.rescue(torn, &|_| true, LIMIT) }.unwrap();
             assert_eq!(rig.live(), before);
             assert_eq!(image.extents, rig.extents);
         }
@@ -405,7 +448,7 @@ mod tests {
             };
             rig.device.fail_nth(fault, 2);
             // SAFETY: as in `capture`.
-            assert!(unsafe { rig.engine.rescue(torn, &|_| true) }.is_err());
+            assert!(unsafe { rig.engine.rescue(torn, &|_| true, LIMIT) }.is_err());
         }
     }
 
@@ -416,7 +459,7 @@ mod tests {
         let limit = Duration::from_millis(1);
         // SAFETY: as in `capture`; the blocks outlive the copies, which end below.
         let result = unsafe { rig.engine.capture(rig.extents.clone(), limit) };
-        let Err(CaptureError::TimedOut { unfinished, .. }) = result else {
+        let Err(BlitError::TimedOut { unfinished, .. }) = result else {
             panic!("copies are held");
         };
         assert!(!unfinished.is_finished());

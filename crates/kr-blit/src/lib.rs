@@ -19,6 +19,6 @@ mod full_copy;
 
 pub use digest::Digester;
 pub use engine::{
-    BlitEngine, CaptureError, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
+    BlitEngine, BlitError, CaptureError, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
 };
 pub use full_copy::{FullCopy, Image, Torn};

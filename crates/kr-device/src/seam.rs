@@ -45,6 +45,7 @@ pub struct CopyOp {
 ///   its limit, and [`read`](Self::read) and [`write`](Self::write), for as long as their bytes
 ///   take.
 /// - Backends check nothing: callers pass validated ranges, so a bad one is a bug above this trait.
+/// - Nothing panics. A backend that does is not used any more.
 pub trait Device: Send + Sync + 'static {
     /// Memory owned by the caller.
     type Block: Block;
@@ -73,8 +74,9 @@ pub trait Device: Send + Sync + 'static {
     /// # Safety
     ///
     /// Until the fence completes: each source range stays readable and each destination range
-    /// writable by this agent, and nothing but other submits to this device writes either or reads a
-    /// destination. Within the submit, no destination overlaps another destination or any source.
+    /// writable by this agent, and nothing but other submits to this device reads or writes a
+    /// destination. Within the submit, no destination overlaps another destination or any source. If
+    /// something writes a source meanwhile, what arrives is unspecified, and nothing worse.
     unsafe fn submit(&self, copies: &[CopyOp]) -> Result<Self::Fence, DeviceError>;
 
     /// Blocks for at most `limit`. `Ok(false)` means that the work is still running; a limit of

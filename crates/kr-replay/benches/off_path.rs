@@ -102,6 +102,7 @@ fn off_path(c: &mut Criterion) {
         queue: QueueId(0),
         kernel: KernelId(0),
         kernel_name: "kernel".into(),
+        kernarg: [].into(),
         grid: [1; 3],
         workgroup: [1; 3],
         private_segment_bytes: 0,

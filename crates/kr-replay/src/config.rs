@@ -6,8 +6,17 @@ use std::time::Duration;
 ///
 /// A step that runs out of time ends the window in a defined way; see
 /// [`Reason`](kr_types::Reason) for what each is called.
+///
+/// A dispatch that finds the agent in a window waits for the windows before it, each of which keeps
+/// to its limits; a loop of a fixed number of passes takes as long as its passes take.
+///
+/// ```
+/// use std::time::Duration;
+/// use kr_replay::Limits;
+///
+/// let patient = Limits { first_pass: Duration::from_secs(600), ..Limits::default() };
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Limits {
     /// For work of the agent's other queues to end. Default 5 s.
     pub drain: Duration,
@@ -17,6 +26,8 @@ pub struct Limits {
     pub capture: Duration,
     /// For one restore. Default 10 s.
     pub restore: Duration,
+    /// For the final check. Default 10 s.
+    pub verify: Duration,
     /// For pass 0. Default 30 s.
     pub first_pass: Duration,
     /// For a later pass at least. Default 2 s.
@@ -38,6 +49,7 @@ impl Default for Limits {
             reach: Duration::from_secs(2),
             capture: Duration::from_secs(10),
             restore: Duration::from_secs(10),
+            verify: Duration::from_secs(10),
             first_pass: Duration::from_secs(30),
             later_pass: Duration::from_secs(2),
             later_pass_factor: 10,
@@ -64,6 +76,7 @@ impl Limits {
             self.first_pass,
             self.cancel,
             self.restore,
+            self.verify,
         ]
         .iter()
         .fold(Duration::ZERO, |sum, limit| sum.saturating_add(*limit))

@@ -23,4 +23,6 @@ pub struct Dispatch {
     pub private_segment_bytes: u32,
     /// LDS per workgroup, in bytes.
     pub group_segment_bytes: u32,
+    /// The kernel arguments as the application passed them.
+    pub kernarg: Arc<[u8]>,
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use kr_blit::{BlitEngine, FullCopy};
 use kr_device::Device;
@@ -147,8 +148,7 @@ impl<O: Observer> EngineBuilder<O> {
         }
         Ok(Engine {
             claim: self.tracker.claim()?,
-            gate: Gate(AtomicUsize::new(Gate::ON)),
-            finalizing: AtomicBool::new(false),
+            switch: Switch(AtomicUsize::new(Switch::ON)),
             next_id: AtomicU64::new(1),
             tracker: self.tracker,
             observer: self.observer,
@@ -181,8 +181,7 @@ impl<O> fmt::Debug for EngineBuilder<O> {
 /// that made it. Any number of threads may do so at once.
 pub struct Engine<O> {
     /// The rest is touched only behind it.
-    gate: Gate,
-    finalizing: AtomicBool,
+    switch: Switch,
     next_id: AtomicU64,
     pub(crate) tracker: Arc<Tracker<ParkedFree>>,
     pub(crate) observer: O,
@@ -219,26 +218,27 @@ impl<O: Observer> Engine<O> {
     where
         T: ReplayTarget<Measured = O::Measured>,
     {
-        if self.gate.is_quiet() {
+        if self.switch.is_quiet() {
             target.leave(Leave::Forward);
             return Outcome::Untargeted;
         }
-        self.dispatch_behind_gate(dispatch, Held::new(target))
+        self.dispatch_seen(dispatch, Held::new(target))
     }
 
     #[inline(never)]
-    fn dispatch_behind_gate<T>(&self, dispatch: &Dispatch, held: Held<T>) -> Outcome
+    fn dispatch_seen<T>(&self, dispatch: &Dispatch, held: Held<T>) -> Outcome
     where
         T: ReplayTarget<Measured = O::Measured>,
     {
-        let passage = self.gate.enter();
+        let passage = self.switch.enter();
         if !passage.is_on {
             self.forward(dispatch.agent, held);
             return Outcome::Untargeted;
         }
-        match guarded(|| self.observer.wants(dispatch)) {
-            Ok(true) => {}
-            Ok(false) => {
+        let asked = guarded(|| self.observer.wants(dispatch).then(O::UserData::default));
+        let user = match asked {
+            Ok(Some(user)) => user,
+            Ok(None) => {
                 self.forward(dispatch.agent, held);
                 self.counts.add(Outcome::Untargeted, None);
                 return Outcome::Untargeted;
@@ -251,10 +251,10 @@ impl<O: Observer> Engine<O> {
                 tracing::warn!(kernel, %reason, panic, "dispatch declined: `wants` panicked");
                 return Outcome::Declined;
             }
-        }
+        };
         // Relaxed: only uniqueness matters.
         let id = DispatchId(self.next_id.fetch_add(1, Relaxed));
-        Window::new(self, id, dispatch, held).run()
+        Window::new(self, id, dispatch, user, held).run()
     }
 
     /// Passes a launch on, beside other dispatches and not into a window.
@@ -272,23 +272,64 @@ impl<O: Observer> Engine<O> {
         held.leave();
     }
 
-    /// Turns replay on or off. Windows that are open finish.
-    pub fn set_active(&self, active: bool) {
-        if !self.is_finalizing() {
-            self.gate.switch(active);
+    /// Ends a window's hold on the agent and its memory, and runs the frees that it put off. If work
+    /// on that memory has not been seen to end, the memory stays held until it is.
+    pub(crate) fn close(&self, window: kr_tracker::Window<'_, ParkedFree>) {
+        let quarantined = self
+            .agents
+            .get(&window.agent())
+            .filter(|memory| memory.is_quarantined());
+        match quarantined {
+            None => carry_out(window.close()),
+            Some(memory) => {
+                let (tracker, hold) = (self.tracker.clone(), window.abandon());
+                memory.when_quiet(Box::new(move || carry_out(tracker.release(hold))));
+            }
         }
+    }
+
+    /// Looks whether work that had outlived its limit has ended, and frees what was held for it.
+    /// Every dispatch that is to be replayed does so for its agent; a backend calls it when an
+    /// allocation of the application finds no room.
+    pub fn settle(&self) {
+        for memory in self.agents.values() {
+            memory.is_quarantined();
+        }
+    }
+
+    /// Turns replay on or off. Windows that are open finish.
+    ///
+    /// Turning it on is not ordered with launches that other threads make at that moment: one that
+    /// was found to be of no interest just before may still reach its queue after a window has
+    /// opened. So turn it on before the application launches, or let the backend put launches that
+    /// it passes on itself behind [`Tracker::enter_dispatch`], as the host backend does.
+    pub fn set_active(&self, active: bool) {
+        self.switch.turn(active);
     }
 
     /// The process is shutting down: no further window opens, and open ones start no further pass;
     /// if one was still to come they end without records. Cannot be undone.
     pub fn finalize(&self) {
-        self.finalizing.store(true, Relaxed);
-        self.gate.switch(false);
+        self.switch.finalize();
     }
 
     /// Whether [`finalize`](Self::finalize) was called.
     pub fn is_finalizing(&self) -> bool {
-        self.finalizing.load(Relaxed)
+        self.switch.is_final()
+    }
+
+    /// Waits until no dispatch is under way, which only ends if replay is off. `false`: one still
+    /// is after `limit`. Before an engine is dropped, so that another can be built, turn replay off
+    /// and wait here.
+    pub fn quiesce(&self, limit: Duration) -> bool {
+        let start = Instant::now();
+        while !self.switch.is_quiet() {
+            if start.elapsed() >= limit {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 
     /// How many dispatches ended how.
@@ -307,42 +348,61 @@ impl<O: Observer> Engine<O> {
     }
 }
 
-/// What a dispatch looks at first.
+/// What a dispatch looks at first: whether replay is on, and whether a window may be open.
 ///
-/// It is open while replay is on, and as long afterwards as dispatches that came while it was on are
-/// under way: one of them may be a window, and a restore of it would undo what is let in beside it.
-struct Gate(AtomicUsize);
+/// It lets dispatches through unseen only if replay is off and all that came while it was on are
+/// done: one of them may be a window, whose restores would undo what is let in beside it.
+struct Switch(AtomicUsize);
 
-impl Gate {
+impl Switch {
     /// Set while replay is on.
     const ON: usize = 1;
+    /// Set for good when the process shuts down; replay is off then.
+    const FINAL: usize = 2;
     /// The rest counts dispatches that are under way.
-    const DISPATCH: usize = 2;
+    const DISPATCH: usize = 4;
+
+    // Relaxed everywhere: every change is one step on one word, so switching off comes before or
+    // after a dispatch's look at it. Nothing else is ordered with launches.
 
     /// Whether replay is off and nothing is under way.
     #[inline]
     fn is_quiet(&self) -> bool {
-        // Relaxed: who knows that replay was switched off reads that or something later, and every
-        // window since before then is counted in it. Nothing else is ordered with launches.
-        self.0.load(Relaxed) == 0
+        self.0.load(Relaxed) & !Self::FINAL == 0
     }
 
     fn is_on(&self) -> bool {
         self.0.load(Relaxed) & Self::ON != 0
     }
 
-    fn switch(&self, on: bool) {
-        match on {
-            true => self.0.fetch_or(Self::ON, Relaxed),
-            false => self.0.fetch_and(!Self::ON, Relaxed),
-        };
+    fn is_final(&self) -> bool {
+        self.0.load(Relaxed) & Self::FINAL != 0
+    }
+
+    /// Turns replay on or off; without effect once it is off for good.
+    fn turn(&self, on: bool) {
+        self.change(|word| match (word & Self::FINAL != 0, on) {
+            (true, _) => word,
+            (false, true) => word | Self::ON,
+            (false, false) => word & !Self::ON,
+        });
+    }
+
+    fn finalize(&self) {
+        self.change(|word| (word | Self::FINAL) & !Self::ON);
+    }
+
+    fn change(&self, change: impl Fn(usize) -> usize) {
+        // The closure always returns `Some`, so this cannot fail.
+        let _ = self
+            .0
+            .fetch_update(Relaxed, Relaxed, |word| Some(change(word)));
     }
 
     fn enter(&self) -> Passage<'_> {
-        // Relaxed: one step both looks and counts, so switching off comes before or after it.
         let was = self.0.fetch_add(Self::DISPATCH, Relaxed);
         Passage {
-            gate: self,
+            switch: self,
             is_on: was & Self::ON != 0,
         }
     }
@@ -350,22 +410,34 @@ impl Gate {
 
 /// One dispatch under way.
 struct Passage<'a> {
-    gate: &'a Gate,
+    switch: &'a Switch,
     is_on: bool,
 }
 
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
-        self.gate.0.fetch_sub(Gate::DISPATCH, Relaxed);
+        self.switch.0.fetch_sub(Switch::DISPATCH, Relaxed);
     }
 }
 
 impl<O> fmt::Debug for Engine<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
-            .field("active", &self.gate.is_on())
+            .field("active", &self.switch.is_on())
             .field("stats", &self.counts.get())
             .finish_non_exhaustive()
+    }
+}
+
+/// Runs frees that were put off. One that panics keeps none of the others from running.
+fn carry_out(frees: Vec<ParkedFree>) {
+    for free in frees {
+        if let Err(panic) = guarded(free) {
+            tracing::error!(
+                panic,
+                "a free that was put off panicked; its memory may be lost"
+            );
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use kr_policy::Facts;
 use kr_types::{Outcome, PassIndex, Reason, Region, RestoreMode};
 
 use crate::engine::guarded;
-use crate::memory::{AgentMemory, NoSnapshot, NotRestored, Snapshot, in_full};
+use crate::memory::{AgentMemory, NoSnapshot, NotRestored, Snapshot};
 use crate::target::{Leave, ReplayTarget, TargetError};
 use crate::window::{ALWAYS_GOOD, Stop, Window};
 use crate::{Observer, ParkedFree, PassContext, PassPlan, PassStats};
@@ -60,7 +60,7 @@ where
     pub(crate) fn replay(mut self) -> Result<Outcome, Stop> {
         self.enter()?;
         let mut snapshot = self.capture()?;
-        let mode = self.choose_mode();
+        let mode = self.choose_mode()?;
         let mut pass = PassIndex::FIRST;
         loop {
             let user;
@@ -137,18 +137,22 @@ where
         })
     }
 
-    fn choose_mode(&mut self) -> RestoreMode {
-        let mode = self.window.engine.policy.choose(&Facts {
+    fn choose_mode(&mut self) -> Result<RestoreMode, Stop> {
+        let facts = Facts {
             kernel: self.window.dispatch.kernel,
-            passes: self.window.plan.total(),
+            passes: self.window.report.plan.total(),
             live_bytes: self.window.report.stats.bytes,
-        });
+        };
+        let mode = guarded(|| self.window.engine.policy.choose(&facts)).map_err(|panic| {
+            let what = format!("the restore policy panicked: {panic}");
+            Stop::declined(Reason::ToolPanicked, what)
+        })?;
         let mode = match self.memory.supports(mode) {
             true => mode,
             false => RestoreMode::Full,
         };
         self.window.report.mode = Some(mode);
-        mode
+        Ok(mode)
     }
 
     /// Runs one pass and keeps its record. Takes the snapshot since a pass that goes wrong may need
@@ -163,11 +167,9 @@ where
             PassIndex::FIRST => limits.first_pass,
             _ => limits.later_pass(self.first_pass),
         };
-        let mut user = self.window.user.clone();
-
         let start = self.now();
-        let submitted = match self.start_pass(pass, &mut user) {
-            Ok(submitted) => submitted,
+        let (mut user, submitted) = match self.start_pass(pass) {
+            Ok(started) => started,
             Err(stop) => return Err(self.stop_unchecked(stop, snapshot)),
         };
         let ended = self.window.held.target().wait_pass(limit);
@@ -181,6 +183,7 @@ where
             Err(error) => return Err(self.pass_error(pass, error, snapshot)),
         };
         self.window.held.how = Leave::Complete;
+        self.window.report.passes += 1;
         if pass == PassIndex::FIRST {
             self.first_pass = executed - submitted;
         }
@@ -192,18 +195,23 @@ where
     }
 
     /// Tells the profiler, then starts the pass; says when.
-    fn start_pass(&mut self, pass: PassIndex, user: &mut O::UserData) -> Result<Duration, Stop> {
+    fn start_pass(&mut self, pass: PassIndex) -> Result<(O::UserData, Duration), Stop> {
         let engine = self.window.engine;
         let context = self.context(pass);
-        guarded(|| engine.observer.pass_enter(&context, user))
-            .map_err(|panic| tool_panicked("pass_enter", pass, &panic))?;
+        let seed = &self.window.user;
+        let user = guarded(|| {
+            let mut user = seed.clone();
+            engine.observer.pass_enter(&context, &mut user);
+            user
+        })
+        .map_err(|panic| tool_panicked("pass_enter", pass, &panic))?;
         // Before the pass starts: if it went wrong, memory could not be put back over that work.
         self.undisturbed()?;
         let submitted = self.now();
         let target = self.window.held.target();
         target.start_pass(context.id, pass).map_err(declined)?;
         self.window.held.how = Leave::Adopt;
-        Ok(submitted)
+        Ok((user, submitted))
     }
 
     /// Tells the profiler that the pass has ended, and keeps what it returns.
@@ -229,8 +237,8 @@ where
         let engine = self.window.engine;
         let context = self.context(pass);
         let executed = pass.0.saturating_add(1);
-        let last = self.window.plan.total() == Some(executed);
-        let asks = !matches!(self.window.plan, PassPlan::Exactly(_));
+        let last = self.window.report.plan.total() == Some(executed);
+        let asks = !matches!(self.window.report.plan, PassPlan::Exactly(_));
         let next = if last {
             Next::Last
         } else if asks {
@@ -266,7 +274,7 @@ where
     /// Ends an open-ended loop that has gone on for too long.
     fn within_caps(&mut self, executed: u32) -> Next {
         let limits = &self.window.engine.limits;
-        let open_ended = self.window.plan == PassPlan::OpenEnded;
+        let open_ended = self.window.report.plan == PassPlan::OpenEnded;
         let time = self.now() - self.window.started;
         if open_ended && (executed >= limits.open_ended_passes || time >= limits.open_ended_time) {
             self.window.report.capped = true;
@@ -304,6 +312,12 @@ where
         })?;
         self.by_list = mode == RestoreMode::HashOnce && pass.0 >= ALWAYS_GOOD;
         let restore = self.now() - start;
+        if let Err(stop) = self.undisturbed() {
+            // It came while memory was being put back, which may have undone some of it.
+            self.window.held.how = Leave::Deviated;
+            let what = format!("{}; the application's memory may deviate", stop.message);
+            return Err(Stop::failed(stop.reason, what));
+        }
         self.window.report.stats.passes.push(PassStats {
             pass: pass.0,
             restore,
@@ -411,16 +425,22 @@ where
 
     /// Gives the application its one run back: puts memory back, then lets it run unprofiled.
     fn run_again(&mut self, reason: Reason, what: &str, snapshot: Box<dyn Snapshot>) -> Stop {
+        let start = self.now();
         let then = match self.put_back(RestoreMode::Full, snapshot) {
             Ok(_) => "the dispatch runs once more for the application".to_owned(),
             Err(why) => why,
         };
+        self.window.report.stats.put_back = self.now() - start;
         Stop::failed(reason, format!("{what}; {then}"))
     }
 
     /// The final check; repairs what it can.
     fn verdict(&mut self, snapshot: Box<dyn Snapshot>) -> Result<Outcome, Stop> {
-        let verdict = self.verify(&*snapshot)?;
+        if self.window.records.len() <= 1 {
+            // Nothing was put back, so there is nothing to check.
+            return Ok(Outcome::Replayed);
+        }
+        let (snapshot, verdict) = self.verify(snapshot)?;
         match verdict {
             Verdict::Clean => Ok(Outcome::Replayed),
             // Nothing started after the restore that made the list.
@@ -439,19 +459,28 @@ where
         Stop::failed(Reason::RestoreFailed, what)
     }
 
-    fn verify(&mut self, snapshot: &dyn Snapshot) -> Result<Verdict, Stop> {
+    fn verify(
+        &mut self,
+        snapshot: Box<dyn Snapshot>,
+    ) -> Result<(Box<dyn Snapshot>, Verdict), Stop> {
+        if self.by_list {
+            // Until the check has said otherwise.
+            self.window.held.how = Leave::Deviated;
+        }
         let start = self.now();
+        let limit = self.window.engine.limits.verify;
         let alive = |region: &Region| self.tracked.holds(region);
         // SAFETY: the window is open and held, no pass runs, and `alive` asks the window itself.
-        let verdict = unsafe { snapshot.verify(&alive) };
+        let verified = unsafe { snapshot.verify(&alive, limit) };
         let took = self.now() - start;
         self.window.report.stats.verify += took;
-        verdict.map_err(|error| {
-            self.deviated(format!(
-                "the final check could not be made: {}",
-                in_full(&error)
-            ))
-        })
+        match verified {
+            Ok(verified) => {
+                self.window.held.how = Leave::Complete;
+                Ok(verified)
+            }
+            Err(why) => Err(self.deviated(format!("the final check could not be made: {why}"))),
+        }
     }
 
     /// Runs the suspect passes again, on memory that is put back in full before each.
@@ -467,7 +496,8 @@ where
             (snapshot, _) = self.run_pass(pass, snapshot)?;
             self.undisturbed()?;
         }
-        match self.verify(&*snapshot)? {
+        let (snapshot, verdict) = self.verify(snapshot)?;
+        match verdict {
             Verdict::Clean => {
                 self.window.report.message = Some(format!("{found}; passes from 2 on ran again"));
                 Ok(Outcome::Repaired)
@@ -485,7 +515,7 @@ where
             id: self.window.report.id,
             dispatch: self.window.dispatch,
             pass,
-            total: self.window.plan.total(),
+            total: self.window.report.plan.total(),
         }
     }
 

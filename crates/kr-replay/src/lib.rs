@@ -25,7 +25,8 @@
 //! - Records leave only after the verdict: until then the engine keeps what
 //!   [`Observer::pass_exit`] returned.
 //! - N passes are N executions, and nothing of the engine runs during one.
-//! - Every wait is bounded. Every decline has a [`Reason`](kr_types::Reason) and is counted.
+//! - Every wait of a window is bounded; a dispatch waits for the windows before it. Every decline has
+//!   a [`Reason`](kr_types::Reason) and is counted.
 //! - With replay off a dispatch costs one relaxed load.
 //!
 //! Not here: HSA, CUDA, counters, files, the environment.

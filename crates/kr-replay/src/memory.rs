@@ -6,7 +6,8 @@
 //! Invariants
 //! - The block that holds the saved bytes lives as long as anything of ours may touch it. If a copy
 //!   outlives its limit, the block goes into quarantine with it and is freed only after the copy was
-//!   seen to end; while quarantine is not empty the agent takes no windows.
+//!   seen to end; while quarantine is not empty the agent takes no windows, and the application's
+//!   memory that the copy touches stays held.
 //! - A [`Snapshot`] is complete. A failed restore consumes it.
 
 use std::error::Error;
@@ -14,8 +15,8 @@ use std::fmt::Write as _;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use kr_blit::{BlitEngine, CaptureError, RestoreError, Unfinished, Verdict};
-use kr_device::{Block, Device, DeviceError};
+use kr_blit::{BlitEngine, BlitError, RestoreError, Unfinished, Verdict};
+use kr_device::{Block, Device};
 use kr_types::{DeviceAddr, Extent, RangeError, Region, RestoreMode, Tier, Tiles};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -42,6 +43,9 @@ pub(crate) enum NotRestored {
     Torn(String),
 }
 
+/// Lets go of what was held for work in quarantine.
+pub(crate) type Release = Box<dyn FnOnce() + Send>;
+
 /// The memory of one agent. Calls are made by windows only.
 ///
 /// The safety contract of all of it: a window on the agent is open and drained, `regions` is its
@@ -58,6 +62,10 @@ pub(crate) trait AgentMemory: Send + Sync {
 
     /// Takes no window any more, for good.
     fn give_up(&self);
+
+    /// Calls `release` once when the agent is no longer quarantined, which
+    /// [`is_quarantined`](Self::is_quarantined) finds out; never if the agent was given up.
+    fn when_quiet(&self, release: Release);
 
     /// Saves the regions.
     ///
@@ -87,12 +95,16 @@ pub(crate) trait Snapshot {
         limit: Duration,
     ) -> Result<(Box<dyn Snapshot>, u64), NotRestored>;
 
-    /// The final check.
+    /// The final check. The error says in words why it could not be made.
     ///
     /// # Safety
     ///
     /// See the trait.
-    unsafe fn verify(&self, alive: &dyn Fn(&Region) -> bool) -> Result<Verdict, DeviceError>;
+    unsafe fn verify(
+        self: Box<Self>,
+        alive: &dyn Fn(&Region) -> bool,
+        limit: Duration,
+    ) -> Result<(Box<dyn Snapshot>, Verdict), String>;
 }
 
 /// The memory of an agent behind a device and a blit engine.
@@ -102,6 +114,8 @@ struct Shared<D: Device, B: BlitEngine> {
     device: D,
     blit: B,
     quarantine: Mutex<Vec<Quarantined<D::Block, B::Unfinished>>>,
+    /// Run when quarantine is empty. Taken out under the lock of `quarantine`, run outside it.
+    releases: Mutex<Vec<Release>>,
     given_up: AtomicBool,
 }
 
@@ -111,6 +125,7 @@ impl<D: Device, B: BlitEngine> Memory<D, B> {
             device,
             blit,
             quarantine: Mutex::default(),
+            releases: Mutex::default(),
             given_up: AtomicBool::new(false),
         }))
     }
@@ -138,6 +153,23 @@ impl<D: Device, B: BlitEngine> Shared<D, B> {
             .push(Quarantined { arena, unfinished });
     }
 
+    /// What became of an operation on `arena` that did not come to its end, in words. The arena is
+    /// freed, or goes into quarantine.
+    fn ended(
+        &self,
+        operation: &str,
+        arena: Option<D::Block>,
+        error: BlitError<B::Unfinished>,
+    ) -> String {
+        match error {
+            BlitError::Failed(error) => format!("{operation} failed: {}", in_full(&error)),
+            BlitError::TimedOut { limit, unfinished } => {
+                self.quarantine(arena, unfinished);
+                format!("{operation} did not end within {limit:?}")
+            }
+        }
+    }
+
     fn alloc(&self, bytes: NonZeroU64) -> Result<D::Block, String> {
         let mut refusals = String::new();
         for tier in TIERS {
@@ -154,6 +186,19 @@ impl<D: Device, B: BlitEngine> Shared<D, B> {
     }
 }
 
+impl<D: Device, B: BlitEngine> Drop for Shared<D, B> {
+    /// Lets go of what was held, if that is safe now. Else it stays held: by the tracker, where the
+    /// next engine finds it.
+    fn drop(&mut self) {
+        let quiet = |held: &Quarantined<_, B::Unfinished>| held.unfinished.is_finished();
+        let given_up = *self.given_up.get_mut();
+        if !given_up && self.quarantine.get_mut().iter().all(quiet) {
+            let releases = std::mem::take(self.releases.get_mut());
+            releases.into_iter().for_each(|release| release());
+        }
+    }
+}
+
 impl<D: Device, B: BlitEngine> AgentMemory for Memory<D, B> {
     fn supports(&self, mode: RestoreMode) -> bool {
         self.0.blit.supports(mode)
@@ -167,10 +212,25 @@ impl<D: Device, B: BlitEngine> AgentMemory for Memory<D, B> {
     }
 
     fn is_quarantined(&self) -> bool {
-        let mut quarantine = self.0.quarantine.lock();
-        quarantine.retain(|held| !held.unfinished.is_finished());
         // Relaxed: the flag carries no data.
-        !quarantine.is_empty() || self.0.given_up.load(Relaxed)
+        if self.0.given_up.load(Relaxed) {
+            return true;
+        }
+        let releases = {
+            let mut quarantine = self.0.quarantine.lock();
+            quarantine.retain(|held| !held.unfinished.is_finished());
+            if !quarantine.is_empty() {
+                return true;
+            }
+            std::mem::take(&mut *self.0.releases.lock())
+        };
+        releases.into_iter().for_each(|release| release());
+        false
+    }
+
+    fn when_quiet(&self, release: Release) {
+        self.0.releases.lock().push(release);
+        self.is_quarantined();
     }
 
     fn give_up(&self) {
@@ -204,12 +264,10 @@ impl<D: Device, B: BlitEngine> AgentMemory for Memory<D, B> {
                 arena,
                 image,
             })),
-            Err(CaptureError::TimedOut { limit, unfinished }) => {
-                self.0.quarantine(arena, unfinished);
-                let what = format!("saving the memory did not end within {limit:?}");
+            Err(error) => {
+                let what = self.0.ended("saving the memory", arena, error);
                 Err(NoSnapshot::Capture(what))
             }
-            Err(CaptureError::Failed(error)) => Err(NoSnapshot::Capture(in_full(&error))),
         }
     }
 }
@@ -251,20 +309,39 @@ impl<D: Device, B: BlitEngine> Snapshot for Saved<D, B> {
             Err(RestoreError::Failed { torn, source }) => {
                 let cause = in_full(&source);
                 // SAFETY: as above, and nothing of the failed restore runs any more.
-                match unsafe { memory.blit.rescue(torn, alive) } {
+                match unsafe { memory.blit.rescue(torn, alive, limit) } {
                     Ok(_) => Err(NotRestored::Rescued(cause)),
-                    Err(error) => Err(NotRestored::Torn(format!(
-                        "{cause}; a copy by the host failed too: {}",
-                        in_full(&error)
-                    ))),
+                    Err(error) => {
+                        let too = memory.ended("a copy by the host", arena, error);
+                        Err(NotRestored::Torn(format!("{cause}; {too}")))
+                    }
                 }
             }
         }
     }
 
-    unsafe fn verify(&self, alive: &dyn Fn(&Region) -> bool) -> Result<Verdict, DeviceError> {
+    unsafe fn verify(
+        self: Box<Self>,
+        alive: &dyn Fn(&Region) -> bool,
+        limit: Duration,
+    ) -> Result<(Box<dyn Snapshot>, Verdict), String> {
+        let Self {
+            memory,
+            arena,
+            image,
+        } = *self;
         // SAFETY: as for `restore`.
-        unsafe { self.memory.blit.verify(&self.image, alive) }
+        match unsafe { memory.blit.verify(image, alive, limit) } {
+            Ok((image, verdict)) => {
+                let saved = Self {
+                    memory,
+                    arena,
+                    image,
+                };
+                Ok((Box::new(saved), verdict))
+            }
+            Err(error) => Err(memory.ended("it", arena, error)),
+        }
     }
 }
 

@@ -1,36 +1,56 @@
 //! What became of a dispatch, as data.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use kr_types::{AgentId, DispatchId, Outcome, QueueId, Reason, RestoreMode};
+use kr_types::{DispatchId, Outcome, Reason, RestoreMode};
 use parking_lot::Mutex;
 
+use crate::{Dispatch, PassPlan};
+
 /// How one dispatch that was configured ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct WindowReport {
     /// The dispatch's id.
     pub id: DispatchId,
-    /// Its agent.
-    pub agent: AgentId,
-    /// The application's queue.
-    pub queue: QueueId,
-    /// The kernel's name.
-    pub kernel_name: Arc<str>,
+    /// What was dispatched.
+    pub dispatch: Dispatch,
+    /// What the profiler asked for; [`PassPlan::OPT_OUT`] if it was not asked or panicked.
+    pub plan: PassPlan,
     /// What became of it.
     pub outcome: Outcome,
     /// Why, if it was declined or failed.
     pub reason: Option<Reason>,
     /// The reason in a sentence, with the values behind it.
     pub message: Option<String>,
+    /// Passes that were executed to their end, repeated ones included.
+    pub passes: u32,
     /// How memory was put back, once that was chosen.
     pub mode: Option<RestoreMode>,
     /// True if an open-ended loop was ended by a cap of [`Limits`](crate::Limits).
     pub capped: bool,
     /// Where the time went.
     pub stats: WindowStats,
+}
+
+impl WindowReport {
+    /// A report with nothing but an outcome, for tests of a profiler's
+    /// [`finish`](crate::Observer::finish).
+    pub fn new(id: DispatchId, dispatch: Dispatch, outcome: Outcome) -> Self {
+        Self {
+            id,
+            dispatch,
+            plan: PassPlan::OPT_OUT,
+            outcome,
+            reason: None,
+            message: None,
+            passes: 0,
+            mode: None,
+            capped: false,
+            stats: WindowStats::default(),
+        }
+    }
 }
 
 /// Where the time and the bytes of a window went. Times are host times.
@@ -51,13 +71,16 @@ pub struct WindowStats {
     pub capture: Duration,
     /// The final check.
     pub verify: Duration,
+    /// Putting memory back after a pass went wrong, for the application's own run.
+    pub put_back: Duration,
     /// Regions saved.
     pub regions: u64,
     /// Bytes saved.
     pub bytes: u64,
     /// Bytes whose free was put off until the window had left.
     pub parked_bytes: u64,
-    /// Every pass that was started, in order; repaired ones come a second time.
+    /// Every pass that memory was made ready for, in order; repaired ones come a second time. The last
+    /// one may not have been started.
     pub passes: Vec<PassStats>,
     /// From the first callback to the verdict.
     pub total: Duration,

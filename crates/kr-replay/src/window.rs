@@ -19,7 +19,7 @@ use crate::engine::guarded;
 use crate::inside::Inside;
 use crate::memory::AgentMemory;
 use crate::target::{Leave, ReplayTarget};
-use crate::{Dispatch, Engine, Observer, PassPlan, PassRecord, WindowReport, WindowStats};
+use crate::{Dispatch, Engine, Observer, PassRecord, WindowReport};
 
 /// Passes whose start no final check can doubt: pass 0 runs on the captured memory itself, pass 1
 /// after a restore that looked at all of it.
@@ -87,7 +87,6 @@ impl Stop {
 pub(crate) struct Window<'e, O: Observer, T: ReplayTarget> {
     pub(crate) engine: &'e Engine<O>,
     pub(crate) dispatch: &'e Dispatch,
-    pub(crate) plan: PassPlan,
     /// The data that `configure` left; passes get copies.
     pub(crate) user: O::UserData,
     pub(crate) held: Held<T>,
@@ -106,28 +105,17 @@ where
         engine: &'e Engine<O>,
         id: DispatchId,
         dispatch: &'e Dispatch,
+        user: O::UserData,
         held: Held<T>,
     ) -> Self {
         Self {
             engine,
             dispatch,
-            plan: PassPlan::OPT_OUT,
-            user: O::UserData::default(),
+            user,
             held,
             records: Vec::new(),
             started: engine.clock.now(),
-            report: WindowReport {
-                id,
-                agent: dispatch.agent,
-                queue: dispatch.queue,
-                kernel_name: dispatch.kernel_name.clone(),
-                outcome: Outcome::Failed,
-                reason: None,
-                message: None,
-                mode: None,
-                capped: false,
-                stats: WindowStats::default(),
-            },
+            report: WindowReport::new(id, dispatch.clone(), Outcome::Failed),
         }
     }
 
@@ -152,25 +140,43 @@ where
             Err(error) => {
                 let reason = match error {
                     OpenError::Reentrant { .. } => Reason::Reentrant,
+                    OpenError::Held { .. } => Reason::AgentQuarantined,
                     _ => Reason::AgentBusy,
                 };
                 let stop = Stop::declined(reason, error.to_string());
                 return self.finish_outside(Err(stop));
             }
         };
-        // Declared after `tracked`, so that a panic, too, leaves the target before the agent.
+        // Declared after `tracked`, so that the target is left before the agent in any case.
         let mut window = self;
-        // Whoever had the agent before us may have changed the answer.
-        let result = window
-            .admit()
-            .and_then(|memory| Inside::new(&mut window, &*memory, &mut tracked).replay());
+        let result = guarded(|| {
+            // Whoever had the agent before us may have changed the answer.
+            let memory = window.admit()?;
+            Inside::new(&mut window, &*memory, &mut tracked).replay()
+        });
+        let result = result.unwrap_or_else(|panic| Err(window.backend_panicked(&panic)));
         window.report.stats.parked_bytes = tracked.parked_bytes();
         let outcome = window.finish(result);
         window.held.leave();
-        for free in tracked.close() {
-            free();
-        }
+        engine.close(tracked);
         outcome
+    }
+
+    /// The backend broke its contract, so nothing is known of what it still does on the agent.
+    fn backend_panicked(&self, panic: &str) -> Stop {
+        let agent = self.dispatch.agent;
+        if let Some(memory) = self.engine.agents.get(&agent) {
+            memory.give_up();
+        }
+        let what =
+            format!("the backend panicked: {panic}; nothing is replayed on {agent} any more");
+        match self.held.how {
+            Leave::Deviated => Stop::failed(
+                Reason::QueueError,
+                format!("{what}; the application's memory may deviate"),
+            ),
+            _ => Stop::declined(Reason::QueueError, what),
+        }
     }
 
     /// Asks the profiler. `Ok(false)`: it opted out.
@@ -178,13 +184,13 @@ where
         let (id, user) = (self.report.id, &mut self.user);
         let asked = guarded(|| self.engine.observer.configure(id, self.dispatch, user));
         self.report.stats.configure = self.engine.clock.now() - self.started;
-        self.plan = asked.map_err(|panic| {
+        self.report.plan = asked.map_err(|panic| {
             Stop::declined(
                 Reason::ToolPanicked,
                 format!("`configure` panicked: {panic}"),
             )
         })?;
-        match self.plan.total() {
+        match self.report.plan.total() {
             Some(0) => {
                 let what = "the profiler asked for 0 passes; ask for 1 to opt out, or for \
                             PassPlan::OpenEnded to decide after each pass";
@@ -279,7 +285,10 @@ where
         match result {
             Ok(outcome) => report.outcome = outcome,
             Err(stop) => {
-                records.clear();
+                let dropped = std::mem::take(&mut records);
+                if let Err(panic) = guarded(move || drop(dropped)) {
+                    tracing::error!(panic, "dropping records panicked");
+                }
                 report.outcome = stop.outcome;
                 report.reason = Some(stop.reason);
                 report.message = Some(stop.message);
@@ -317,15 +326,19 @@ fn log(report: &WindowReport) {
         ($level:ident) => {
             tracing::$level!(
                 id = report.id.0,
-                agent = report.agent.0,
-                queue = report.queue.0,
-                kernel = &*report.kernel_name,
+                agent = report.dispatch.agent.0,
+                queue = report.dispatch.queue.0,
+                kernel = &*report.dispatch.kernel_name,
                 outcome = report.outcome.as_str(),
                 reason = report.reason.map(|reason| reason.as_str()),
                 message = report.message,
-                passes = report.stats.passes.len(),
+                mode = report.mode.map(|mode| mode.as_str()),
+                passes = report.passes,
+                capped = report.capped,
                 regions = report.stats.regions,
                 bytes = report.stats.bytes,
+                parked_bytes = report.stats.parked_bytes,
+                configure_us = micros(report.stats.configure),
                 agent_wait_us = micros(report.stats.agent_wait),
                 drain_us = micros(report.stats.drain),
                 reach_us = micros(report.stats.reach),
@@ -333,6 +346,7 @@ fn log(report: &WindowReport) {
                 capture_us = micros(report.stats.capture),
                 restore_us = micros(report.stats.passes.iter().map(|p| p.restore).sum()),
                 execute_us = micros(report.stats.passes.iter().map(|p| p.execute).sum()),
+                callbacks_us = micros(report.stats.passes.iter().map(|p| p.callbacks).sum()),
                 verify_us = micros(report.stats.verify),
                 total_us = micros(report.stats.total),
                 "dispatch {}",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytemuck::{AnyBitPattern, NoUninit, Pod};
@@ -53,6 +53,7 @@ type Body = dyn Fn(&mut KernelCtx<'_>) -> Result<(), KernelFault> + Send + Sync;
 /// A kernel: a name and a closure. Cheap to clone.
 #[derive(Clone)]
 pub struct HostKernel {
+    id: u64,
     name: Arc<str>,
     body: Arc<Body>,
 }
@@ -63,10 +64,18 @@ impl HostKernel {
     where
         F: Fn(&mut KernelCtx<'_>) -> Result<(), KernelFault> + Send + Sync + 'static,
     {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Self {
+            // Relaxed: only uniqueness matters.
+            id: NEXT_ID.fetch_add(1, Relaxed),
             name: name.into(),
             body: Arc::new(body),
         }
+    }
+
+    /// A number that only this kernel and its clones have, in this process.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// The kernel's name.

@@ -111,7 +111,7 @@ fn print_unequal(out: &mut dyn Write, kernel: &[&Profile]) -> io::Result<()> {
     writeln!(
         out,
         "{}: counters unequal to those of pass 0: {}; first: {counter} in pass {pass} of {}",
-        report.kernel_name,
+        report.dispatch.kernel_name,
         table::count(1 + all.count() as u64),
         report.id,
     )
@@ -126,7 +126,7 @@ fn print_not_replayed(out: &mut dyn Write, kernel: &[&Profile]) -> io::Result<()
     writeln!(
         out,
         "{}: dispatches not replayed: {}; first: {} is {}, {}: {}",
-        report.kernel_name,
+        report.dispatch.kernel_name,
         table::count(1 + all.count() as u64),
         report.id,
         report.outcome,
@@ -164,10 +164,10 @@ fn unequal(passes: &[HostCounters]) -> impl Iterator<Item = (usize, &'static str
 fn kernels(profiles: &[Profile]) -> Vec<Vec<&Profile>> {
     let mut kernels: Vec<Vec<&Profile>> = Vec::new();
     for profile in profiles {
-        let name = &profile.report.kernel_name;
+        let name = &profile.report.dispatch.kernel_name;
         match kernels
             .iter_mut()
-            .find(|kernel| kernel[0].report.kernel_name == *name)
+            .find(|kernel| kernel[0].report.dispatch.kernel_name == *name)
         {
             Some(kernel) => kernel.push(profile),
             None => kernels.push(vec![profile]),
@@ -184,7 +184,7 @@ fn rows(kernel: &[&Profile]) -> Vec<[String; 7]> {
         let sum = |of: fn(&HostCounters) -> u64| counters.clone().map(of).sum();
         let (name, dispatches) = match pass {
             0 => (
-                kernel[0].report.kernel_name.to_string(),
+                kernel[0].report.dispatch.kernel_name.to_string(),
                 kernel.len().to_string(),
             ),
             _ => Default::default(),

@@ -1,8 +1,8 @@
 //! The runtime that an application uses.
 
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kr_device::Device;
@@ -24,6 +24,11 @@ pub trait Intercept: Send + Sync {
 
 impl<O: Observer<Measured = HostCounters>> Intercept for Engine<O> {
     fn intercept(&self, target: HostTarget) {
+        if !Arc::ptr_eq(&self.tracker, target.tracker()) {
+            // It would save and restore the memory of another runtime.
+            tracing::error!("an engine is attached to a runtime that it was not made for");
+            return target.forward();
+        }
         let dispatch = target.dispatch().clone();
         self.dispatch(&dispatch, target);
     }
@@ -39,7 +44,8 @@ pub(super) struct Inner {
     pub(super) own_queue: OwnQueue,
     /// Application runs that are on the runtime's own queue.
     pub(super) own_outstanding: Arc<Outstanding>,
-    queues: Mutex<Vec<(QueueId, Arc<Outstanding>)>>,
+    /// Gone when the queue is dropped and its work has ended.
+    queues: Mutex<Vec<(QueueId, Weak<Outstanding>)>>,
     next_queue: AtomicU64,
     interceptor: RwLock<Option<Arc<dyn Intercept>>>,
 }
@@ -63,7 +69,7 @@ impl Inner {
     pub(super) fn other_queues(&self, queue: QueueId) -> Vec<Arc<Outstanding>> {
         let queues = self.queues.lock();
         let others = queues.iter().filter(|(id, _)| *id != queue);
-        let others = others.map(|(_, outstanding)| outstanding.clone());
+        let others = others.filter_map(|(_, outstanding)| outstanding.upgrade());
         others.chain([self.own_outstanding.clone()]).collect()
     }
 }
@@ -87,7 +93,8 @@ impl HostRuntime {
         }))
     }
 
-    /// The device.
+    /// The device, for its counts and its faults on request. Memory that is allocated from it
+    /// directly is unknown to the runtime: no engine saves it.
     pub fn device(&self) -> &HostDevice {
         &self.0.device
     }
@@ -107,7 +114,12 @@ impl HostRuntime {
         unsafe { builder.device(self.0.device.clone()) }
     }
 
-    /// Puts an engine in front of all queues. It replaces one that was attached before.
+    /// Puts an engine in front of all queues, in place of one that was attached before. It must
+    /// have been started by [`engine`](Self::engine) of this runtime, else launches are passed on.
+    ///
+    /// To replace an engine by another of the same runtime, [`detach`](Self::detach) it, wait with
+    /// [`Engine::quiesce`] after turning it off, drop it, and then build the next: there is one
+    /// engine at a time.
     pub fn attach<E: Intercept + 'static>(&self, engine: impl Into<Arc<E>>) -> Arc<E> {
         let engine = engine.into();
         *self.0.interceptor.write() = Some(engine.clone());
@@ -141,11 +153,18 @@ impl HostRuntime {
     }
 
     /// Creates a queue.
+    ///
+    /// # Panics
+    ///
+    /// If the operating system has no thread left for it.
     pub fn queue(&self) -> HostQueue {
         // Relaxed: only uniqueness matters.
         let id = QueueId(self.0.next_queue.fetch_add(1, Relaxed));
         let outstanding = Arc::<Outstanding>::default();
-        self.0.queues.lock().push((id, outstanding.clone()));
+        let mut queues = self.0.queues.lock();
+        queues.retain(|(_, outstanding)| outstanding.strong_count() > 0);
+        queues.push((id, Arc::downgrade(&outstanding)));
+        drop(queues);
         HostQueue::new(self.0.clone(), id, outstanding)
     }
 }

@@ -1,18 +1,17 @@
 //! One launch of a host queue, as the engine sees it.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kr_device::host::{HostCounters, KernelFault, KernelLaunch};
+use kr_tracker::Tracker;
 use kr_types::{DispatchId, KernelId, PassIndex, Reason};
 
 use super::HostSignal;
 use super::own_queue::Run;
 use super::queue::{Barrier, QueueShared};
 use super::runtime::Inner;
-use crate::{Dispatch, Leave, ReplayTarget, TargetError};
+use crate::{Dispatch, Leave, ParkedFree, ReplayTarget, TargetError};
 
 /// A launch of a [`HostQueue`](super::HostQueue) that has been intercepted and not yet passed on.
 pub struct HostTarget {
@@ -24,6 +23,7 @@ pub struct HostTarget {
     barrier: Option<Arc<Barrier>>,
     run: Option<Arc<Run>>,
     fault: Option<KernelFault>,
+    left: bool,
 }
 
 impl HostTarget {
@@ -37,12 +37,13 @@ impl HostTarget {
         let dispatch = Dispatch {
             agent: runtime.agent(),
             queue: queue.id,
-            kernel: kernel_id(&name),
+            kernel: KernelId(launch.kernel.id()),
             kernel_name: name,
             grid: launch.grid,
             workgroup: [1; 3],
             private_segment_bytes: 0,
             group_segment_bytes: 0,
+            kernarg: launch.kernarg.as_slice().into(),
         };
         Self {
             runtime,
@@ -53,6 +54,7 @@ impl HostTarget {
             barrier: None,
             run: None,
             fault: None,
+            left: false,
         }
     }
 
@@ -61,9 +63,22 @@ impl HostTarget {
         &self.dispatch
     }
 
-    /// Passes the launch on to its queue.
+    /// The inventory of the runtime that the launch goes to.
+    pub(super) fn tracker(&self) -> &Arc<Tracker<ParkedFree>> {
+        &self.runtime.tracker
+    }
+
+    /// Passes the launch on to its queue, as dropping it does. Waits while another thread has a
+    /// window open on the agent: a restore would undo what the launch does.
     pub fn forward(self) {
-        self.queue.write_kernel(self.launch, self.signal);
+        drop(self);
+    }
+
+    fn write(&mut self) {
+        self.left = true;
+        let _beside = self.runtime.beside();
+        self.queue
+            .write_kernel(self.launch.clone(), self.signal.clone());
     }
 
     /// What completes the application's launch and opens its queue.
@@ -93,11 +108,13 @@ impl HostTarget {
     }
 }
 
-/// Host kernels are known by name.
-fn kernel_id(name: &str) -> KernelId {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    KernelId(hasher.finish())
+impl Drop for HostTarget {
+    /// A launch that nobody passed on still runs.
+    fn drop(&mut self) {
+        if !self.left {
+            self.write();
+        }
+    }
 }
 
 impl ReplayTarget for HostTarget {
@@ -151,14 +168,19 @@ impl ReplayTarget for HostTarget {
         run.cancel();
         let ended = run.wait(limit).is_some();
         if !ended {
+            // It counts as work on the agent for as long as it goes on.
+            let own = self.runtime.own_outstanding.clone();
+            own.add();
+            run.then(Box::new(move |_| own.remove()));
             self.runtime.own_queue.recreate();
         }
         ended
     }
 
     fn leave(mut self, how: Leave) {
+        self.left = true;
         match how {
-            Leave::Forward => self.forward(),
+            Leave::Forward => self.write(),
             Leave::RunOnce => {
                 let barrier = self.barrier.clone();
                 let then = self.completion_of_run();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use kr_blit::{
-    BlitEngine, CaptureError, FullCopy, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
+    BlitEngine, BlitError, FullCopy, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
 };
 use kr_device::host::HostDevice;
 use kr_device::{Device, DeviceError};
@@ -34,8 +34,8 @@ pub enum BlitCall {
 pub enum BlitStep {
     /// Reports an error. A restore has put back the first extent then, and no other.
     Fail,
-    /// Reports that its limit ran out, of a capture or a restore. The copies count as running until
-    /// [`ScriptedBlit::finish_copies`]. A restore has put back the first extent.
+    /// Reports that its limit ran out, of a capture or a restore. The copies are made only in
+    /// [`ScriptedBlit::finish_copies`], but for the first extent of a restore.
     TimeOut,
     /// Panics before it does anything.
     Panic,
@@ -43,6 +43,12 @@ pub enum BlitStep {
     Verdict(Verdict),
     /// Runs this, then succeeds.
     Run(Action),
+}
+
+/// Copies that ran out of their limit.
+struct Late {
+    copies: Box<dyn FnOnce() + Send>,
+    finished: Arc<AtomicBool>,
 }
 
 /// A [`FullCopy`] with a script, which takes every mode. A handle: clones are the same engine.
@@ -54,7 +60,7 @@ struct Shared {
     plain: Plain,
     log: Log,
     script: Script<BlitCall, BlitStep>,
-    finished: Mutex<Vec<Arc<AtomicBool>>>,
+    late: Mutex<Vec<Late>>,
     unlisted: Mutex<Option<DeviceAddr>>,
     bytes_per_tile: u64,
 }
@@ -72,7 +78,7 @@ impl ScriptedBlit {
             plain: FullCopy::new(device.clone(), 0x5eed),
             log: log.clone(),
             script: Script::new(),
-            finished: Mutex::default(),
+            late: Mutex::default(),
             unlisted: Mutex::default(),
             bytes_per_tile,
         }))
@@ -90,9 +96,15 @@ impl ScriptedBlit {
         *self.0.unlisted.lock() = Some(base);
     }
 
-    /// All copies that ran out of their limit have ended now.
+    /// Makes the copies that ran out of their limit, and lets them be seen to have ended.
+    ///
+    /// # Panics
+    ///
+    /// If the memory that they read or write is gone.
     pub fn finish_copies(&self) {
-        for finished in self.0.finished.lock().drain(..) {
+        let late = std::mem::take(&mut *self.0.late.lock());
+        for Late { copies, finished } in late {
+            copies();
             finished.store(true, SeqCst);
         }
     }
@@ -115,9 +127,12 @@ impl ScriptedBlit {
         }
     }
 
-    fn unfinished(&self) -> Running {
+    fn unfinished(&self, copies: impl FnOnce() + Send + 'static) -> Running {
         let finished = Arc::<AtomicBool>::default();
-        self.0.finished.lock().push(finished.clone());
+        self.0.late.lock().push(Late {
+            copies: Box::new(copies),
+            finished: finished.clone(),
+        });
         Running::Scripted(finished)
     }
 
@@ -198,6 +213,22 @@ pub enum Torn {
     Device(Box<<Plain as BlitEngine>::Torn>, Facts),
 }
 
+/// Late copies may fail as others do, but not for want of the memory.
+fn assert_memory_is_there(error: &DeviceError) {
+    let gone = matches!(error, DeviceError::Fault { .. });
+    assert!(!gone, "late copies meet memory that is gone: {error}");
+}
+
+fn lift(error: BlitError<<Plain as BlitEngine>::Unfinished>) -> BlitError<Running> {
+    match error {
+        BlitError::Failed(error) => BlitError::Failed(error),
+        BlitError::TimedOut { limit, unfinished } => BlitError::TimedOut {
+            limit,
+            unfinished: Running::Device(unfinished),
+        },
+    }
+}
+
 impl BlitEngine for ScriptedBlit {
     type Image = Image;
     type Torn = Torn;
@@ -215,31 +246,28 @@ impl BlitEngine for ScriptedBlit {
         &self,
         extents: Vec<Extent>,
         limit: Duration,
-    ) -> Result<Image, CaptureError<Running>> {
+    ) -> Result<Image, BlitError<Running>> {
         self.0.log.push(Event::Capture);
-        if let Some(BlitStep::TimeOut) =
-            self.play(BlitCall::Capture).map_err(CaptureError::Failed)?
-        {
-            let unfinished = self.unfinished();
-            return Err(CaptureError::TimedOut { limit, unfinished });
+        if let Some(BlitStep::TimeOut) = self.play(BlitCall::Capture)? {
+            let plain = self.0.plain.clone();
+            let unfinished = self.unfinished(move || {
+                // SAFETY: the caller keeps both sides until the copies are seen to have ended.
+                let late = unsafe { plain.capture(extents, Duration::MAX) };
+                if let Err(BlitError::Failed(error)) = late {
+                    assert_memory_is_there(&error);
+                }
+            });
+            return Err(BlitError::TimedOut { limit, unfinished });
         }
         let first = extents.first().map(|extent| extent.region().base());
         // SAFETY: the caller's promise, handed on.
-        match unsafe { self.0.plain.capture(extents, limit) } {
-            Ok(plain) => {
-                let facts = Facts {
-                    first,
-                    restores: 0,
-                    left_out: None,
-                };
-                Ok(Image { plain, facts })
-            }
-            Err(CaptureError::Failed(error)) => Err(CaptureError::Failed(error)),
-            Err(CaptureError::TimedOut { limit, unfinished }) => Err(CaptureError::TimedOut {
-                limit,
-                unfinished: Running::Device(unfinished),
-            }),
-        }
+        let plain = unsafe { self.0.plain.capture(extents, limit) }.map_err(lift)?;
+        let facts = Facts {
+            first,
+            restores: 0,
+            left_out: None,
+        };
+        Ok(Image { plain, facts })
     }
 
     unsafe fn restore(
@@ -261,10 +289,18 @@ impl BlitEngine for ScriptedBlit {
                     torn: Torn::Scripted(Box::new(torn)),
                     source,
                 },
-                Ok(_) => RestoreError::TimedOut {
-                    limit,
-                    unfinished: self.unfinished(),
-                },
+                Ok(_) => {
+                    let engine = self.clone();
+                    let unfinished = self.unfinished(move || {
+                        // SAFETY: the caller keeps both sides until the copies are seen to have
+                        // ended.
+                        let late = unsafe { engine.put_back(torn, &|_| true, Duration::MAX) };
+                        if let Err(RestoreError::Failed { source, .. }) = late {
+                            assert_memory_is_there(&source);
+                        }
+                    });
+                    RestoreError::TimedOut { limit, unfinished }
+                }
             });
         }
         let relies_on_list = mode == RestoreMode::HashOnce && image.facts.restores > 0;
@@ -280,21 +316,24 @@ impl BlitEngine for ScriptedBlit {
         &self,
         torn: Torn,
         alive: &dyn Fn(&Region) -> bool,
-    ) -> Result<Image, DeviceError> {
+        limit: Duration,
+    ) -> Result<Image, BlitError<Running>> {
         self.0.log.push(Event::Rescue);
         self.play(BlitCall::Rescue)?;
         match torn {
             Torn::Device(torn, facts) => {
                 // SAFETY: the caller's promise, handed on.
-                let plain = unsafe { self.0.plain.rescue(*torn, alive) }?;
+                let plain = unsafe { self.0.plain.rescue(*torn, alive, limit) }.map_err(lift)?;
                 Ok(Image { plain, facts })
             }
             Torn::Scripted(image) => {
                 // SAFETY: the caller's promise, handed on.
-                match unsafe { self.put_back(*image, alive, Duration::MAX) } {
+                match unsafe { self.put_back(*image, alive, limit) } {
                     Ok(restored) => Ok(restored.image),
-                    Err(RestoreError::Failed { source, .. }) => Err(source),
-                    Err(RestoreError::TimedOut { .. }) => unreachable!("there is no limit"),
+                    Err(RestoreError::Failed { source, .. }) => Err(BlitError::Failed(source)),
+                    Err(RestoreError::TimedOut { limit, unfinished }) => {
+                        Err(BlitError::TimedOut { limit, unfinished })
+                    }
                 }
             }
         }
@@ -302,17 +341,20 @@ impl BlitEngine for ScriptedBlit {
 
     unsafe fn verify(
         &self,
-        image: &Image,
+        image: Image,
         alive: &dyn Fn(&Region) -> bool,
-    ) -> Result<Verdict, DeviceError> {
+        limit: Duration,
+    ) -> Result<(Image, Verdict), BlitError<Running>> {
         self.0.log.push(Event::Verify);
         if let Some(BlitStep::Verdict(verdict)) = self.play(BlitCall::Verify)? {
-            return Ok(verdict);
+            return Ok((image, verdict));
         }
         if let Some(first) = image.facts.left_out {
-            return Ok(Verdict::UnlistedChange { tiles: 1, first });
+            return Ok((image, Verdict::UnlistedChange { tiles: 1, first }));
         }
+        let Image { plain, facts } = image;
         // SAFETY: the caller's promise, handed on.
-        unsafe { self.0.plain.verify(&image.plain, alive) }
+        let (plain, verdict) = unsafe { self.0.plain.verify(plain, alive, limit) }.map_err(lift)?;
+        Ok((Image { plain, facts }, verdict))
     }
 }

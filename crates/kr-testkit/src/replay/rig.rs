@@ -123,6 +123,7 @@ impl Rig {
             queue: launch.queue().id(),
             kernel: Self::KERNEL,
             kernel_name: "step".into(),
+            kernarg: [].into(),
             grid: [1; 3],
             workgroup: [1; 3],
             private_segment_bytes: 0,
