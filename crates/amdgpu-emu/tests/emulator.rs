@@ -221,7 +221,14 @@ fn workgroups_that_wait_for_later_ones_get_on() {
         grid_size: [4 * 64, 1, 1],
         ..dispatch
     };
-    assert_eq!(Emulator::new(&memory).run(&dispatch).result, Ok(()));
+    let limits = Limits {
+        budget: NonZeroU64::new(1_000_000),
+        ..Limits::default()
+    };
+    assert_eq!(
+        Emulator::new(&memory).limits(limits).run(&dispatch).result,
+        Ok(())
+    );
     // One at a time, the first waits for ever.
     let (memory, _) = kernel(&words);
     let limits = Limits {

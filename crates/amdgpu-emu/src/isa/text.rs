@@ -219,43 +219,15 @@ impl Instruction {
             item!(list, "{}", Shown(self.src[0], self.row.src[0]))?;
         }
         match self.row.name {
-            "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32" => {
-                let (register, first, bits) = (
-                    immediate & 0x3f,
-                    immediate >> 6 & 0x1f,
-                    (immediate >> 11) + 1,
-                );
-                let name = match register {
-                    1 => "HW_REG_MODE".to_owned(),
-                    2 => "HW_REG_STATUS".to_owned(),
-                    3 => "HW_REG_TRAPSTS".to_owned(),
-                    4 => "HW_REG_HW_ID".to_owned(),
-                    5 => "HW_REG_GPR_ALLOC".to_owned(),
-                    6 => "HW_REG_LDS_ALLOC".to_owned(),
-                    7 => "HW_REG_IB_STS".to_owned(),
-                    15 => "HW_REG_SH_MEM_BASES".to_owned(),
-                    16 => "HW_REG_TBA_LO".to_owned(),
-                    17 => "HW_REG_TBA_HI".to_owned(),
-                    18 => "HW_REG_TMA_LO".to_owned(),
-                    19 => "HW_REG_TMA_HI".to_owned(),
-                    other => other.to_string(),
-                };
-                let whole = (first, bits) == (0, 32);
-                let text = if whole {
-                    format!("hwreg({name})")
-                } else {
-                    format!("hwreg({name}, {first}, {bits})")
-                };
-                if self.row.name == "s_setreg_b32" {
-                    list.clear();
-                    item!(list, "{text}")?;
-                    item!(list, "{}", Shown(self.src[0], Type::U32))
-                } else if self.row.name == "s_setreg_imm32_b32" {
-                    item!(list, "{text}")?;
-                    item!(list, "{}", Shown(self.src[0], Type::U32))
-                } else {
-                    item!(list, "{text}")
-                }
+            "s_getreg_b32" => item!(list, "{}", hardware_register(immediate)),
+            "s_setreg_b32" | "s_setreg_imm32_b32" => {
+                list.clear();
+                item!(
+                    list,
+                    "{}, {}",
+                    hardware_register(immediate),
+                    Shown(self.src[0], Type::U32)
+                )
             }
             "s_call_b64" => item!(list, "{immediate}"),
             _ => item!(list, "{immediate:#x}"),
@@ -276,17 +248,13 @@ impl Instruction {
                     ("expcnt", export, 7),
                     ("lgkmcnt", scalar, 0xf),
                 ];
-                for (name, count, none) in counts
+                let waits = counts
                     .into_iter()
-                    .filter(|(_, count, none)| all || count != none)
-                {
-                    let _ = none;
-                    write!(
-                        list,
-                        "{}{name}({count})",
-                        if list.is_empty() { "" } else { " " }
-                    )?;
-                }
+                    .filter(|(_, count, none)| all || count != none);
+                let waits: Vec<String> = waits
+                    .map(|(name, count, _)| format!("{name}({count})"))
+                    .collect();
+                list.push_str(&waits.join(" "));
                 Ok(())
             }
             "s_sendmsg" if immediate == 1 => write!(list, "sendmsg(MSG_INTERRUPT)"),
@@ -525,6 +493,35 @@ impl Instruction {
             }
         }
         modifiers.dpp.map_or(Ok(()), |dpp| lanes(tail, dpp))
+    }
+}
+
+/// A hardware register, and the bits of it if not all.
+fn hardware_register(immediate: u16) -> String {
+    let (register, first, bits) = (
+        immediate & 0x3f,
+        immediate >> 6 & 0x1f,
+        (immediate >> 11) + 1,
+    );
+    let name = match register {
+        1 => "HW_REG_MODE",
+        2 => "HW_REG_STATUS",
+        3 => "HW_REG_TRAPSTS",
+        4 => "HW_REG_HW_ID",
+        5 => "HW_REG_GPR_ALLOC",
+        6 => "HW_REG_LDS_ALLOC",
+        7 => "HW_REG_IB_STS",
+        15 => "HW_REG_SH_MEM_BASES",
+        16 => "HW_REG_TBA_LO",
+        17 => "HW_REG_TBA_HI",
+        18 => "HW_REG_TMA_LO",
+        19 => "HW_REG_TMA_HI",
+        _ => return format!("hwreg({register}, {first}, {bits})"),
+    };
+    if (first, bits) == (0, 32) {
+        format!("hwreg({name})")
+    } else {
+        format!("hwreg({name}, {first}, {bits})")
     }
 }
 
