@@ -182,13 +182,22 @@ proptest! {
     fn invariant_06_determinism(
         case in any_case(),
         seed in prop::collection::vec(any::<Index>(), 40),
-        second in prop::option::of(any::<Index>()),
+        again in prop::option::of(any::<Index>()),
+        others in 0u64..4,
     ) {
         let mut case = case;
-        if let Some(second) = second {
-            // Asked for twice.
-            let again = *second.get(&case.requests);
-            case.requests.push(again);
+        if let Some(again) = again {
+            // Asked for twice, or covered by regions that start where another does.
+            let again = *again.get(&case.requests);
+            let base = case.regions[again.region as usize].base().0;
+            if others == 0 {
+                case.requests.push(again);
+            }
+            for len in 1..=others {
+                let index = case.regions.len() as u32;
+                case.regions.push(region(base, len));
+                case.requests.push(Request::whole(index, &case.regions[index as usize]));
+            }
         }
         let mut other = case.clone();
         for at in (1..other.requests.len()).rev() {
@@ -560,21 +569,29 @@ fn spilling_is_not_sticky() {
     assert_eq!(tiers, [0, 1, 0]);
 }
 
-/// Hot regions come first, then addresses ascend.
+/// Hot regions come first, then addresses ascend, also where there are many.
 #[test]
 fn the_order_is_priority_then_address() {
     let mut case = unlimited((1..=4).map(|at| region(at << 20, 256)).collect());
     for (request, priority) in case.requests.iter_mut().zip([i32::MIN, 7, -3, 7]) {
         request.priority = priority;
     }
-    let order: Vec<_> = case
-        .plan()
-        .unwrap()
-        .placements
-        .iter()
-        .map(|one| one.region)
+    let order = |case: &Case| -> Vec<_> {
+        let placements = case.plan().unwrap().placements;
+        placements.iter().map(|one| one.region).collect()
+    };
+    assert_eq!(order(&case), [1, 3, 2, 0]);
+
+    let mut case = unlimited((1..=1000).map(|at| region(at << 20, 256)).collect());
+    for request in &mut case.requests {
+        request.priority = (request.region * 7 % 5) as i32;
+    }
+    case.requests.rotate_left(333);
+    let hottest = (0..5).rev();
+    let expected: Vec<_> = hottest
+        .flat_map(|priority| (0..1000).filter(move |region| region * 7 % 5 == priority))
         .collect();
-    assert_eq!(order, [1, 3, 2, 0]);
+    assert_eq!(order(&case), expected);
 }
 
 #[test]
