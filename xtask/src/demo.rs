@@ -9,25 +9,37 @@ use std::process::{Command, Stdio};
 use crate::cargo::{cargo, stream, succeed};
 use crate::steps::Outcome;
 
-/// What the demo says if a result was not the expected one.
-const FAILED: &str = "demo: FAILED";
+/// The last line of a demo that ran to its end and found its results wrong.
+const FAILED: &str = "demo: FAILED dispatches=";
+/// Programs whose results depend on restoring: without it they must be found wrong.
+const IN_PLACE: [&str; 2] = ["saxpy", "monte-carlo"];
 
 /// The step: right with restore, and caught to be wrong without it.
 pub(crate) fn run() -> Result<Outcome, String> {
     succeed(&mut demo())?;
-    let mut admitted = false;
+    let mut lines = Vec::new();
     let status = stream(demo().arg("--no-restore"), |line| {
-        admitted |= line.starts_with(FAILED);
+        lines.push(line.to_owned())
     })?;
-    if status.code() == Some(1) && admitted {
-        Ok(Outcome::Held("right with restore, wrong without".into()))
-    } else {
-        let line = if admitted { "a line" } else { "no line" };
-        Err(format!(
-            "without restore the demo must end with exit status 1 and a line `{FAILED}`, \
-             not with {status} and {line}"
-        ))
+    missed(&lines, status.code()).map_or_else(
+        || Ok(Outcome::Held("right with restore, wrong without".into())),
+        |what| Err(format!("without restore the demo must fail: {what}")),
+    )
+}
+
+/// What the negative control should have shown and did not.
+fn missed(lines: &[String], code: Option<i32>) -> Option<String> {
+    let found_wrong = |program: &&str| {
+        let of = |line: &&String| line.split_whitespace().take(2).eq([*program, "FAILED"]);
+        lines.iter().any(|line| of(&line))
+    };
+    if let Some(program) = IN_PLACE.iter().find(|program| !found_wrong(program)) {
+        return Some(format!("`{program}` was not found wrong"));
     }
+    if !lines.last().is_some_and(|line| line.starts_with(FAILED)) {
+        return Some(format!("its last line does not begin with `{FAILED}`"));
+    }
+    (code != Some(1)).then(|| format!("its exit status is {code:?}, not 1"))
 }
 
 /// The command: this process becomes the demo, so its exit status and signals are the demo's own.
@@ -47,4 +59,30 @@ fn demo() -> Command {
         "demo",
         "--",
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_control_wants_both_programs_the_last_line_and_the_status() {
+        let lines = |of: &[&str]| of.iter().copied().map(String::from).collect::<Vec<_>>();
+        let good = [
+            "saxpy        FAILED  elements wrong: 3",
+            "jacobi       ok",
+            "monte-carlo  FAILED  elements wrong: 1",
+            "demo: FAILED dispatches=2 replayed=2 passes=4 mismatches=4",
+        ];
+        assert_eq!(missed(&lines(&good), Some(1)), None);
+        assert!(missed(&lines(&good), Some(0)).is_some());
+        assert!(missed(&lines(&good), None).is_some());
+        for left_out in [0, 2, 3] {
+            let mut some = good.to_vec();
+            some.remove(left_out);
+            assert!(missed(&lines(&some), Some(1)).is_some(), "{left_out}");
+        }
+        let no_file = ["demo: FAILED a.mtx: no such file"];
+        assert!(missed(&lines(&no_file), Some(1)).is_some());
+    }
 }

@@ -1,5 +1,6 @@
 //! The steps of `cargo xtask test`, and the run over them.
 
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::output::{complain, say};
@@ -174,6 +175,7 @@ pub(crate) fn run(names: &[String]) -> bool {
             continue;
         }
         say(format_args!("== {}", step.name));
+        let _watch = Watch::over(step.name);
         let start = Instant::now();
         let outcome = (step.run)().unwrap_or_else(Outcome::not_held);
         let time = start.elapsed();
@@ -187,6 +189,33 @@ pub(crate) fn run(names: &[String]) -> bool {
         rows.push((step.name, time, outcome));
     }
     report(rows)
+}
+
+/// How long a step may take before the whole run is given up: something hangs.
+const STEP_LIMIT: Duration = Duration::from_secs(25 * 60);
+
+/// Ends this process, as failed, if a step hangs. What the step started is left to whoever started
+/// us; it shows in a list of processes.
+struct Watch {
+    /// Dropped with the watch, which ends it.
+    _done: Sender<()>,
+}
+
+impl Watch {
+    fn over(step: &'static str) -> Self {
+        let (done, waits) = channel::<()>();
+        std::thread::spawn(move || {
+            if waits.recv_timeout(STEP_LIMIT) == Err(RecvTimeoutError::Timeout) {
+                complain(&format!(
+                    "step `{step}` has not ended after {}: what it started last hangs",
+                    seconds(STEP_LIMIT)
+                ));
+                say(Outcome::not_held(String::new()).tally());
+                std::process::exit(1);
+            }
+        });
+        Self { _done: done }
+    }
 }
 
 /// Prints the table of times, every skip, and the closing line.
