@@ -3,6 +3,9 @@
 //! [`RestorePolicy`] is the seam; [`Fixed`] is the policy that does not choose. A policy is pure:
 //! equal facts give equal modes, whatever the time of day or the order of an inventory.
 //!
+//! [`seam`] holds the seam for windows that know their facts tier by tier and say afterwards what
+//! happened, with the policy that chooses by time and learns.
+//!
 //! Not here: devices, clocks, logs, the environment. Whoever asks has gathered the facts.
 //!
 //! # Example

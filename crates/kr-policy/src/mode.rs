@@ -10,7 +10,12 @@ use kr_types::{ByTier, RestoreMode, Tier, Verified};
 ///
 /// A list restore leaves alone what the kernel was not seen to change. So somebody has to look at
 /// the rest after the last pass, and nothing that passes 2 and later measured may be believed until
-/// then.
+/// then. A policy that was given no promise has none to give:
+///
+/// ```compile_fail
+/// # use kr_policy::seam::{EndCheck, Mode};
+/// let mode = Mode::HashOnce(EndCheck(()));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndCheck(());
 
