@@ -206,7 +206,7 @@ impl Watch {
         let (done, waits) = channel::<()>();
         std::thread::spawn(move || {
             if waits.recv_timeout(STEP_LIMIT) == Err(RecvTimeoutError::Timeout) {
-                complain(&format!(
+                complain(format!(
                     "step `{step}` has not ended after {}: what it started last hangs",
                     seconds(STEP_LIMIT)
                 ));
