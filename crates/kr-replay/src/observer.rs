@@ -79,7 +79,8 @@ pub struct PassRecord<R> {
 /// A callback may allocate and free memory and launch work. Freed memory that a window holds is
 /// really freed when the window has left. Launching work on the agent that is being replayed ends
 /// its window before the next pass, without records (`reentrant`), since that work would run in
-/// the middle of it; waiting for such work inside the callback dead-locks. A callback that panics
+/// the middle of it, and so does copying to or from that agent's memory; waiting for such work inside
+/// the callback dead-locks. A callback that panics
 /// costs the dispatch its records (`tool-panicked`), not the application its run.
 pub trait Observer: Send + Sync + 'static {
     /// Data of one dispatch. `configure` writes it, each pass starts with a copy, a pass's own
