@@ -102,7 +102,7 @@ impl Bus<'_> {
             Place::Swizzled { base, offset } => {
                 pieces(offset, out.len(), |at, piece| {
                     let (dword, byte) = Place::swizzled(base, at);
-                    self.memory.read(dword + byte, &mut out[piece])
+                    self.memory.read(dword.wrapping_add(byte), &mut out[piece])
                 })?;
             }
         }
@@ -125,7 +125,7 @@ impl Bus<'_> {
                 self.stored = true;
                 pieces(offset, bytes.len(), |at, piece| {
                     let (dword, byte) = Place::swizzled(base, at);
-                    self.memory.write(dword + byte, &bytes[piece])
+                    self.memory.write(dword.wrapping_add(byte), &bytes[piece])
                 })?;
             }
         }

@@ -173,6 +173,10 @@ proptest! {
             prop_assert_eq!(machine.wave.vectors[usize::from(RESULT)][lane], expected);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
 
     /// No words make the decoder panic, and what it decodes has a text.
     #[test]
