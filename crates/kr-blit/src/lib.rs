@@ -2,7 +2,8 @@
 //!
 //! [`BlitEngine`] is the seam: capture a list of extents, restore it before each pass, check it at
 //! the end. [`FullCopy`] is the plain engine: it copies everything, over any
-//! [`Device`](kr_device::Device). [`Digester`] computes the 64-bit digest of a tile.
+//! [`Device`](kr_device::Device). [`Digester`] computes the digest of a tile, [`Stream`] lays all
+//! tiles end to end, and [`layout`] holds the structures that the host and the kernels share.
 //!
 //! Invariants, held by types
 //! - A partial capture cannot be restored: only a complete one yields an image.
@@ -16,9 +17,15 @@
 mod digest;
 mod engine;
 mod full_copy;
+#[doc(hidden)]
+pub mod fuzzing;
+mod header;
+pub mod layout;
+mod stream;
 
-pub use digest::Digester;
+pub use digest::{Digester, process_seed};
 pub use engine::{
     BlitEngine, BlitError, CaptureError, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
 };
 pub use full_copy::{FullCopy, Image, Torn};
+pub use stream::{MIN_PIECE_BYTES, Run, Split, Stream, StreamError};
