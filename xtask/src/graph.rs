@@ -63,9 +63,9 @@ const GRAPH: &[Row] = &[
     ("krbench",        &["kr-types", "kr-replay", "kr-counters",
                          "kr-records"],                            &["kr-testkit"]),
 
-    // An emulated GPU. It shares no definitions with the code that it tests.
+    // An emulated GPU. It shares no definitions with the code that it tests; clients in its tests do.
     ("amdgpu-emu",     &[],                                        &[]),
-    ("hsakmt-emu",     &["amdgpu-emu"],                            &["kr-testkit"]),
+    ("hsakmt-emu",     &["amdgpu-emu"],                            &["kr-testkit", "hsa-sys"]),
     ("aqlprofile-emu", &["amdgpu-emu"],                            &["kr-testkit"]),
 
     // For tests and chores; never published.
