@@ -21,7 +21,7 @@ struct Agent {
 
 impl Agent {
     fn new(kernel: &str, version: u8) -> Self {
-        let memory = FlatMemory::new(BASE, 0x90_0000);
+        let memory = FlatMemory::new(BASE, 0xa0_0000);
         let object =
             CodeObject::parse(&support::object(kernel, version)).expect("it was made for gfx90a");
         assert_eq!(object.version(), version);
@@ -41,7 +41,7 @@ impl Agent {
         let dispatch = Dispatch {
             kernarg_address: ARGUMENTS,
             packet_address: PACKET,
-            scratch: Scratch::new(SCRATCH, 0x10_0000),
+            scratch: Scratch::new(SCRATCH, 0x20_0000),
             ..kernel.dispatch([size, 1, 1], [items, 1, 1])
         };
         self.memory
@@ -314,6 +314,42 @@ fn private_array_in_scratch() {
             })
             .collect();
         assert_eq!(agent.get(BUFFERS[0], 300, u32::from_le_bytes), expected);
+    }
+}
+
+#[test]
+fn calls_with_a_stack() {
+    fn walk(steps: &mut [u32; 8], at: u32, depth: u32) -> u32 {
+        let step = &mut steps[(at & 7) as usize];
+        *step = step.wrapping_add(depth);
+        if depth == 0 {
+            return steps[0] ^ at;
+        }
+        let below = walk(steps, at.wrapping_mul(5).wrapping_add(depth), depth - 1);
+        below
+            .wrapping_mul(3)
+            .wrapping_add(steps[(at.wrapping_add(depth) & 7) as usize])
+    }
+    for version in VERSIONS {
+        let agent = Agent::new("calls", version);
+        let words = numbers(200);
+        agent.put(BUFFERS[1], &words, u32::to_le_bytes);
+        let block = arguments(&[
+            &BUFFERS[0].to_le_bytes(),
+            &BUFFERS[1].to_le_bytes(),
+            &200u32.to_le_bytes(),
+        ]);
+        // The compiler can't know how deep the calls go; a runtime gives such kernels a fixed stack.
+        let dispatch = Dispatch {
+            private_segment_size: 4096,
+            ..agent.prepare(2, 128, &block)
+        };
+        agent.run(&dispatch);
+        let expected: Vec<u32> = words
+            .iter()
+            .map(|&word| walk(&mut [1, 2, 3, 4, 5, 6, 7, 8], word, word % 6))
+            .collect();
+        assert_eq!(agent.get(BUFFERS[0], 200, u32::from_le_bytes), expected);
     }
 }
 

@@ -10,8 +10,8 @@ use std::process::Command;
 use libtest_mimic::Trial;
 
 /// The kernels in `kernels/test`.
-pub(crate) const KERNELS: [&str; 8] = [
-    "atomics", "copy", "counter", "digest", "reduce", "saxpy", "scan", "scratch",
+pub(crate) const KERNELS: [&str; 9] = [
+    "atomics", "calls", "copy", "counter", "digest", "reduce", "saxpy", "scan", "scratch",
 ];
 
 /// Code object versions that each is built for.
