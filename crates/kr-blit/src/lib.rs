@@ -14,6 +14,7 @@
 //!
 //! Not here: when and why to capture or restore, and where saved bytes get their room.
 
+mod cpu;
 mod digest;
 mod engine;
 mod full_copy;
@@ -23,6 +24,10 @@ mod header;
 pub mod layout;
 mod stream;
 
+pub use cpu::{
+    CpuBlit, CpuConfig, CpuImage, CpuRestored, CpuTorn, CpuUnfinished, Liveness, Recaptured,
+    RestoreReport,
+};
 pub use digest::{Digester, process_seed};
 pub use engine::{
     BlitEngine, BlitError, CaptureError, RestoreError, RestoreResult, Restored, Unfinished, Verdict,
