@@ -34,8 +34,8 @@ pub enum BlitCall {
 pub enum BlitStep {
     /// Reports an error. A restore has put back the first extent then, and no other.
     Fail,
-    /// Reports that its limit ran out, of a capture or a restore. The copies are made only in
-    /// [`ScriptedBlit::finish_copies`], but for the first extent of a restore.
+    /// Reports that its limit ran out. The copies are made, and for a check the bytes are read, only
+    /// in [`ScriptedBlit::finish_copies`]; but for the first extent of a restore.
     TimeOut,
     /// Panics before it does anything.
     Panic,
@@ -47,7 +47,7 @@ pub enum BlitStep {
 
 /// Copies that ran out of their limit.
 struct Late {
-    copies: Box<dyn FnOnce() + Send>,
+    copies: Box<dyn FnOnce() -> Result<(), DeviceError> + Send>,
     finished: Arc<AtomicBool>,
 }
 
@@ -104,7 +104,10 @@ impl ScriptedBlit {
     pub fn finish_copies(&self) {
         let late = std::mem::take(&mut *self.0.late.lock());
         for Late { copies, finished } in late {
-            copies();
+            // Late copies may fail as others do, but not for want of the memory.
+            if let Err(error @ DeviceError::Fault { .. }) = copies() {
+                panic!("late copies meet memory that is gone: {error}");
+            }
             finished.store(true, SeqCst);
         }
     }
@@ -127,7 +130,10 @@ impl ScriptedBlit {
         }
     }
 
-    fn unfinished(&self, copies: impl FnOnce() + Send + 'static) -> Running {
+    fn unfinished(
+        &self,
+        copies: impl FnOnce() -> Result<(), DeviceError> + Send + 'static,
+    ) -> Running {
         let finished = Arc::<AtomicBool>::default();
         self.0.late.lock().push(Late {
             copies: Box::new(copies),
@@ -171,6 +177,45 @@ impl ScriptedBlit {
             }),
         }
     }
+
+    /// Puts back what a restore has left torn.
+    ///
+    /// # Safety
+    ///
+    /// As for [`BlitEngine::rescue`].
+    unsafe fn make_up(
+        &self,
+        torn: Torn,
+        alive: &dyn Fn(&Region) -> bool,
+        limit: Duration,
+    ) -> Result<Image, BlitError<Running>> {
+        match torn {
+            Torn::Device(torn, facts) => {
+                // SAFETY: the caller's promise, handed on.
+                let plain = unsafe { self.0.plain.rescue(*torn, alive, limit) }.map_err(lift)?;
+                Ok(Image { plain, facts })
+            }
+            Torn::Scripted(image) => {
+                // SAFETY: the caller's promise, handed on.
+                match unsafe { self.put_back(*image, alive, limit) } {
+                    Ok(restored) => Ok(restored.image),
+                    Err(RestoreError::Failed { source, .. }) => Err(BlitError::Failed(source)),
+                    Err(RestoreError::TimedOut { limit, unfinished }) => {
+                        Err(BlitError::TimedOut { limit, unfinished })
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does the same in [`finish_copies`](Self::finish_copies).
+    fn late_rescue(&self, torn: Torn) -> Running {
+        let engine = self.clone();
+        self.unfinished(move || {
+            // SAFETY: the caller keeps both sides until the copies are seen to have ended.
+            ended(unsafe { engine.make_up(torn, &|_| true, Duration::MAX) })
+        })
+    }
 }
 
 /// Copies that are still running.
@@ -213,10 +258,13 @@ pub enum Torn {
     Device(Box<<Plain as BlitEngine>::Torn>, Facts),
 }
 
-/// Late copies may fail as others do, but not for want of the memory.
-fn assert_memory_is_there(error: &DeviceError) {
-    let gone = matches!(error, DeviceError::Fault { .. });
-    assert!(!gone, "late copies meet memory that is gone: {error}");
+/// What became of copies that had all the time they wanted.
+fn ended<T, U>(result: Result<T, BlitError<U>>) -> Result<(), DeviceError> {
+    match result {
+        Ok(_) => Ok(()),
+        Err(BlitError::Failed(error)) => Err(error),
+        Err(BlitError::TimedOut { .. }) => unreachable!("they had no limit"),
+    }
 }
 
 fn lift(error: BlitError<<Plain as BlitEngine>::Unfinished>) -> BlitError<Running> {
@@ -252,10 +300,7 @@ impl BlitEngine for ScriptedBlit {
             let plain = self.0.plain.clone();
             let unfinished = self.unfinished(move || {
                 // SAFETY: the caller keeps both sides until the copies are seen to have ended.
-                let late = unsafe { plain.capture(extents, Duration::MAX) };
-                if let Err(BlitError::Failed(error)) = late {
-                    assert_memory_is_there(&error);
-                }
+                ended(unsafe { plain.capture(extents, Duration::MAX) })
             });
             return Err(BlitError::TimedOut { limit, unfinished });
         }
@@ -289,18 +334,10 @@ impl BlitEngine for ScriptedBlit {
                     torn: Torn::Scripted(Box::new(torn)),
                     source,
                 },
-                Ok(_) => {
-                    let engine = self.clone();
-                    let unfinished = self.unfinished(move || {
-                        // SAFETY: the caller keeps both sides until the copies are seen to have
-                        // ended.
-                        let late = unsafe { engine.put_back(torn, &|_| true, Duration::MAX) };
-                        if let Err(RestoreError::Failed { source, .. }) = late {
-                            assert_memory_is_there(&source);
-                        }
-                    });
-                    RestoreError::TimedOut { limit, unfinished }
-                }
+                Ok(_) => RestoreError::TimedOut {
+                    limit,
+                    unfinished: self.late_rescue(Torn::Scripted(Box::new(torn))),
+                },
             });
         }
         let relies_on_list = mode == RestoreMode::HashOnce && image.facts.restores > 0;
@@ -319,24 +356,12 @@ impl BlitEngine for ScriptedBlit {
         limit: Duration,
     ) -> Result<Image, BlitError<Running>> {
         self.0.log.push(Event::Rescue);
-        self.play(BlitCall::Rescue)?;
-        match torn {
-            Torn::Device(torn, facts) => {
-                // SAFETY: the caller's promise, handed on.
-                let plain = unsafe { self.0.plain.rescue(*torn, alive, limit) }.map_err(lift)?;
-                Ok(Image { plain, facts })
-            }
-            Torn::Scripted(image) => {
-                // SAFETY: the caller's promise, handed on.
-                match unsafe { self.put_back(*image, alive, limit) } {
-                    Ok(restored) => Ok(restored.image),
-                    Err(RestoreError::Failed { source, .. }) => Err(BlitError::Failed(source)),
-                    Err(RestoreError::TimedOut { limit, unfinished }) => {
-                        Err(BlitError::TimedOut { limit, unfinished })
-                    }
-                }
-            }
+        if let Some(BlitStep::TimeOut) = self.play(BlitCall::Rescue)? {
+            let unfinished = self.late_rescue(torn);
+            return Err(BlitError::TimedOut { limit, unfinished });
         }
+        // SAFETY: the caller's promise, handed on.
+        unsafe { self.make_up(torn, alive, limit) }
     }
 
     unsafe fn verify(
@@ -346,8 +371,17 @@ impl BlitEngine for ScriptedBlit {
         limit: Duration,
     ) -> Result<(Image, Verdict), BlitError<Running>> {
         self.0.log.push(Event::Verify);
-        if let Some(BlitStep::Verdict(verdict)) = self.play(BlitCall::Verify)? {
-            return Ok((image, verdict));
+        match self.play(BlitCall::Verify)? {
+            Some(BlitStep::Verdict(verdict)) => return Ok((image, verdict)),
+            Some(BlitStep::TimeOut) => {
+                let plain = self.0.plain.clone();
+                let unfinished = self.unfinished(move || {
+                    // SAFETY: the caller keeps both sides until the check is seen to have ended.
+                    ended(unsafe { plain.verify(image.plain, &|_| true, Duration::MAX) })
+                });
+                return Err(BlitError::TimedOut { limit, unfinished });
+            }
+            _ => {}
         }
         if let Some(first) = image.facts.left_out {
             return Ok((image, Verdict::UnlistedChange { tiles: 1, first }));

@@ -28,6 +28,8 @@ pub enum Event {
     Ran,
     /// The kernel stopped half way.
     BrokeOff,
+    /// A pass that was not seen to stop went on after all.
+    WentOn,
     /// [`BlitEngine::capture`](kr_blit::BlitEngine::capture)
     Capture,
     /// [`BlitEngine::restore`](kr_blit::BlitEngine::restore)
@@ -65,6 +67,7 @@ impl fmt::Display for Event {
             Self::Leave(how) => write!(f, "leave {how:?}"),
             Self::Ran => f.write_str("ran"),
             Self::BrokeOff => f.write_str("broke off"),
+            Self::WentOn => f.write_str("went on"),
             Self::Capture => f.write_str("capture"),
             Self::Restore(mode) => write!(f, "restore {mode}"),
             Self::Rescue => f.write_str("rescue"),

@@ -1,6 +1,7 @@
 //! An application's memory, and its kernel.
 
 use std::fmt;
+use std::ops::Range;
 
 use kr_device::host::HostDevice;
 use kr_replay::host::{HostBuffer, HostRuntime};
@@ -117,14 +118,32 @@ impl AppMemory {
         contents
     }
 
+    /// How many runs from the initial contents make them what they are, fewer than 256; `None` if
+    /// no number of whole runs does.
+    pub fn runs(&self) -> Option<u32> {
+        let bytes = self.bytes();
+        let (mut first, goal) = (self.initial.0[0][0], bytes.0[0][0]);
+        let mut runs = 0;
+        while first != goal {
+            first = step(first);
+            runs += 1;
+        }
+        (self.after(runs) == bytes).then_some(runs)
+    }
+
     /// Runs the kernel.
     pub fn run(&self) {
-        self.update(|len| len);
+        self.update(|len| 0..len);
     }
 
     /// Runs the kernel up to its middle.
     pub fn run_half(&self) {
-        self.update(|len| len / 2);
+        self.update(|len| 0..len / 2);
+    }
+
+    /// Runs what [`run_half`](Self::run_half) left out.
+    pub fn run_rest(&self) {
+        self.update(|len| len / 2..len);
     }
 
     /// A number that tells contents of the memory apart.
@@ -137,12 +156,14 @@ impl AppMemory {
         self.initial.digest()
     }
 
-    fn update(&self, until: impl Fn(usize) -> usize) {
+    fn update(&self, part: impl Fn(usize) -> Range<usize>) {
         for (addr, mut bytes) in self.addrs.iter().zip(self.bytes().0) {
-            let part = until(bytes.len());
-            bytes[..part].iter_mut().for_each(|b| *b = step(*b));
+            let part = part(bytes.len());
+            let to = DeviceAddr(addr.0 + part.start as u64);
+            let bytes = &mut bytes[part];
+            bytes.iter_mut().for_each(|b| *b = step(*b));
             self.device
-                .write_bytes(*addr, &bytes[..part])
+                .write_bytes(to, bytes)
                 .expect("the buffer is alive");
         }
     }
@@ -165,6 +186,7 @@ mod tests {
         let mut seen = vec![memory.after_half_a_run()];
         for runs in 0..256 {
             assert_eq!(memory.bytes(), memory.after(runs));
+            assert_eq!(memory.runs(), Some(runs));
             assert!(!seen.contains(&memory.bytes()), "after {runs} runs");
             seen.push(memory.bytes());
             memory.run();
@@ -172,5 +194,8 @@ mod tests {
         assert_eq!(memory.bytes(), memory.after(0));
         memory.run_half();
         assert_eq!(memory.bytes(), memory.after_half_a_run());
+        assert_eq!(memory.runs(), None);
+        memory.run_rest();
+        assert_eq!(memory.runs(), Some(1));
     }
 }

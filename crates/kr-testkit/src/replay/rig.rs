@@ -39,6 +39,19 @@ fn used_bytes(device: &HostDevice) -> u64 {
     tiers.iter().map(|tier| device.used_bytes(*tier)).sum()
 }
 
+fn builder(
+    runtime: &HostRuntime,
+    observer: &Arc<ScriptedObserver>,
+    clock: &Arc<FakeClock>,
+    blit: &ScriptedBlit,
+) -> EngineBuilder<Arc<ScriptedObserver>> {
+    let builder = Engine::builder(runtime.tracker().clone(), observer.clone());
+    // SAFETY: the tracker lists buffers of `runtime` on its device only, and memory of the host
+    // device defines races.
+    let builder = unsafe { builder.blit_engine(runtime.device().clone(), blit.clone()) };
+    builder.clock(clock.clone())
+}
+
 impl Rig {
     /// The agent.
     pub const AGENT: AgentId = AgentId(7);
@@ -84,12 +97,7 @@ impl Rig {
         let (clock, log) = (Arc::<FakeClock>::default(), Log::default());
         let blit = ScriptedBlit::new(&device, &log);
         let observer = Arc::new(ScriptedObserver::new(plan, &log));
-        let builder =
-            Engine::builder(runtime.tracker().clone(), observer.clone()).clock(clock.clone());
-        // SAFETY: the tracker lists buffers of `runtime` on `device` only, and memory of the host
-        // device defines races.
-        let builder = unsafe { builder.blit_engine(device.clone(), blit.clone()) };
-        let engine = configure(builder)
+        let engine = configure(builder(&runtime, &observer, &clock, &blit))
             .build()
             .expect("the tracker is new, and there is one agent");
         let memory = Arc::new(AppMemory::new(&runtime, 0));
@@ -103,6 +111,22 @@ impl Rig {
             log,
             blit,
             observer,
+        }
+    }
+
+    /// Drops the engine and builds another one, for the same application and profiler.
+    ///
+    /// # Panics
+    ///
+    /// If someone else still has the engine.
+    #[must_use]
+    pub fn with_next_engine(self) -> Self {
+        drop(self.engine);
+        let builder = builder(&self.runtime, &self.observer, &self.clock, &self.blit);
+        let engine = builder.build().expect("nobody else has the engine");
+        Self {
+            engine: Arc::new(engine),
+            ..self
         }
     }
 

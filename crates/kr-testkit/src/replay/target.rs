@@ -17,6 +17,8 @@ const PASS_TIME: Duration = Duration::from_millis(1);
 /// A call of a [`ScriptedTarget`]; a number is that of the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
+    /// [`ReplayTarget::queue_is_idle`], which only knows [`Step::Panic`].
+    Idle,
     /// [`ReplayTarget::drain`]
     Drain,
     /// [`ReplayTarget::hold`]
@@ -27,7 +29,8 @@ pub enum Call {
     Start(u32),
     /// [`ReplayTarget::wait_pass`]
     Wait(u32),
-    /// [`ReplayTarget::cancel_pass`]
+    /// [`ReplayTarget::cancel_pass`]. If it does not succeed, the pass goes on in
+    /// [`Launch::finish_pass`].
     Cancel,
     /// [`ReplayTarget::leave`], which only knows [`Step::Run`].
     Leave,
@@ -127,6 +130,8 @@ struct State {
     /// What each execution started from.
     inputs: Vec<u64>,
     left: Option<Leave>,
+    /// A pass could not be stopped: it has got half way, and goes on some day.
+    unstopped: bool,
     violations: Vec<String>,
 }
 
@@ -148,6 +153,7 @@ impl Launch {
                 signal: 1,
                 inputs: Vec::new(),
                 left: None,
+                unstopped: false,
                 violations: Vec::new(),
             }),
         }))
@@ -193,6 +199,19 @@ impl Launch {
     /// How it was left, if it was.
     pub fn left(&self) -> Option<Leave> {
         self.0.state.lock().left
+    }
+
+    /// Lets a pass that could not be stopped write what it had not written yet, if there is one.
+    ///
+    /// # Panics
+    ///
+    /// If the memory that it writes is gone.
+    pub fn finish_pass(&self) {
+        let unstopped = std::mem::take(&mut self.0.state.lock().unstopped);
+        if unstopped {
+            self.0.memory.run_rest();
+            self.0.log.push(Event::WentOn);
+        }
     }
 
     /// Calls that broke the protocol.
@@ -281,6 +300,9 @@ impl ReplayTarget for ScriptedTarget {
     type Measured = Measured;
 
     fn queue_is_idle(&self) -> bool {
+        if let Some(Step::Panic) = self.launch.0.script.take(Call::Idle) {
+            panic!("scripted panic in {:?}", Call::Idle);
+        }
         self.launch.0.queue.0.idle.load(SeqCst)
     }
 
@@ -349,6 +371,7 @@ impl ReplayTarget for ScriptedTarget {
         if stopped {
             self.pass = Pass::None;
         }
+        self.launch.0.state.lock().unstopped = !stopped;
         stopped
     }
 
