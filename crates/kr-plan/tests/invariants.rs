@@ -544,6 +544,33 @@ fn a_prefix_cut_halves_what_spills() {
     assert_eq!(spilled(Entry::Prefix), (15, 3));
 }
 
+/// A tier that grants a tile at a time still gives one extent, for each request its own.
+#[test]
+fn grants_that_touch_become_one_extent() {
+    let regions = [region(0x10_0000, 5 * TILE_BYTES), region(0x20_0000, 300)];
+    let requests = [
+        Request::whole(0, &regions[0]),
+        Request::whole(1, &regions[1]),
+    ];
+    let log = Log::default();
+    let slow = |ask: &Ask, room: u64| PrefixChunking::TILE.accept(ask, room.min(TILE_BYTES));
+    let make = |at, capacity| {
+        tier(
+            slow,
+            Bump::new(),
+            Scripted::new(at, capacity, Script::Panics, &log),
+        )
+    };
+    let tiers = vec![make(0, 2 * TILE_BYTES), make(1, u64::MAX)];
+    let plan = with_chain!(tiers, |chain| plan(chain, &regions, &requests)).unwrap();
+    let lens: Vec<_> = plan
+        .placements
+        .iter()
+        .map(|one| (one.tier.0, one.len.get()))
+        .collect();
+    assert_eq!(lens, [(0, 2 * TILE_BYTES), (1, 3 * TILE_BYTES), (1, 300)]);
+}
+
 /// After a spill a smaller region may still land on the first tier.
 #[test]
 fn spilling_is_not_sticky() {

@@ -83,6 +83,27 @@ fn whoever_is_missing_is_granted_together_with_all_others() {
     assert_eq!(scene.events(), [], "granted before");
 }
 
+/// A grant replaces the one before, so it names those too who have access already.
+#[test]
+fn a_grant_passes_the_full_list() {
+    let scene = Scene::new(1000);
+    let take = |with| {
+        let mut backing = scene.backing(PINNED).with_access(with);
+        drop(backing.commit(NonZeroU64::new(100).unwrap()).unwrap());
+    };
+    take(CPU);
+    take(OTHER_GPU);
+    take(CPU);
+    assert_eq!(
+        scene.events(),
+        [
+            allocate(0, 100),
+            grant(0, &[GPU, CPU]),
+            grant(0, &[GPU, OTHER_GPU, CPU]),
+        ]
+    );
+}
+
 #[test]
 fn after_a_failed_grant_nobody_is_known_to_have_access() {
     let scene = Scene::new(1000);
@@ -434,10 +455,18 @@ fn a_quarantined_block_is_not_used_retained_or_freed() {
     assert_eq!(scene.store.retained(DEVICE), 100);
     assert!(scene.commit(DEVICE, 1).is_ok());
 
+    // A lease that is dropped in spite of it frees nothing either.
+    let mut lease = scene.commit(OTHER_PINNED, 1).unwrap();
+    lease.set_quarantined(true);
+    let before = scene.ledger().live_bytes();
+    drop(lease);
+    assert_eq!(scene.store.retained(OTHER_PINNED), 0);
+    assert_eq!(scene.ledger().live_bytes(), before);
+
     // Given up: nothing is freed, ever, and nothing is committed under the keys.
     drop(fill(&mut chain, [100, 200]).commit().unwrap().quarantine());
     scene.store.release_all();
-    assert_eq!(scene.ledger().live_bytes(), 300);
+    assert_eq!(scene.ledger().live_bytes(), before);
     assert!(scene.commit(DEVICE, 1).is_err());
 }
 

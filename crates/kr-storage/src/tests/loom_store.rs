@@ -15,9 +15,10 @@ const KEY: RetainKey = RetainKey {
     tier: Tier::Device,
 };
 
-/// Counts of what the pool did. Changed and read between the model's own steps only.
+/// Runs of the model, outside what it explores.
 static EXECUTIONS: AtomicUsize = AtomicUsize::new(0);
 
+/// What the pool did. Plain counts: the model checker need not see them.
 #[derive(Default)]
 struct Counts {
     made: AtomicU64,
