@@ -2,8 +2,9 @@
 //!
 //! [`BlitEngine`] is the seam: capture a list of extents, restore it before each pass, check it at
 //! the end. [`FullCopy`] is the plain engine: it copies everything, over any
-//! [`Device`](kr_device::Device). [`Digester`] computes the digest of a tile, [`Stream`] lays all
-//! tiles end to end, and [`layout`] holds the structures that the host and the kernels share.
+//! [`Device`](kr_device::Device). [`CpuBlit`] hashes on the host's processors and so puts back, or
+//! captures again, only what changed. [`Digester`] computes the digest of a tile, [`Stream`] lays
+//! all tiles end to end, and [`layout`] holds the structures that the host and the kernels share.
 //!
 //! Invariants, held by types
 //! - A partial capture cannot be restored: only a complete one yields an image.

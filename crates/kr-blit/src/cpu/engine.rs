@@ -42,7 +42,14 @@ impl Default for CpuConfig {
     }
 }
 
-/// Saves memory and puts it back in every mode, over any [`Device`]. See the module's documentation.
+/// Saves memory and puts it back in every mode, over any [`Device`].
+///
+/// It reads memory through [`Device::read`], hashes it on several threads, and lets the device
+/// itself copy whatever is copied whole. Of a tile that is found changed only the lines that differ
+/// are written back. A tile of which all words are equal is not saved but remembered.
+///
+/// A limit of an operation bounds both kinds of work: copies that are still running then are handed
+/// over ([`CpuUnfinished`]), and hashing, which nothing outlives, ends with an error.
 ///
 /// The safety contract of all its operations is that of [`BlitEngine`](crate::BlitEngine).
 #[derive(Clone, Debug)]
