@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use kr_tracker::{AlreadyClaimed, Claim, Tracker};
 use kr_types::{AgentId, DispatchId, KernelId, Outcome, QueueId, Reason, RestoreMode};
 use parking_lot::Mutex;
 
+use crate::guard::{OfTool, guarded};
 use crate::memory::{AgentMemory, Memory};
 use crate::report::Counts;
 use crate::target::{Leave, ReplayTarget};
@@ -235,7 +235,8 @@ impl<O: Observer> Engine<O> {
             self.forward(dispatch.agent, held);
             return Outcome::Untargeted;
         }
-        let asked = guarded(|| self.observer.wants(dispatch).then(O::UserData::default));
+        let make = || OfTool::new(O::UserData::default());
+        let asked = guarded(|| self.observer.wants(dispatch).then(make));
         let user = match asked {
             Ok(Some(user)) => user,
             Ok(None) => {
@@ -439,15 +440,4 @@ fn carry_out(frees: Vec<ParkedFree>) {
             );
         }
     }
-}
-
-/// Calls into the profiler. A panic comes back as its message.
-pub(crate) fn guarded<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    // Unwind safety: what the profiler's own state looks like after its panic is its business; the
-    // engine's arguments are dropped or only read afterwards.
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        text.unwrap_or("no message").to_owned()
-    })
 }

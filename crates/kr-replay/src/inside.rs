@@ -13,10 +13,10 @@ use kr_blit::Verdict;
 use kr_policy::Facts;
 use kr_types::{Outcome, PassIndex, Reason, Region, RestoreMode};
 
-use crate::engine::guarded;
+use crate::guard::{OfTool, guarded};
 use crate::memory::{AgentMemory, NoSnapshot, NotRestored, Snapshot};
 use crate::target::{Leave, ReplayTarget, TargetError};
-use crate::window::{ALWAYS_GOOD, Stop, Window};
+use crate::window::{ALWAYS_GOOD, Stop, User, Window};
 use crate::{Observer, ParkedFree, PassContext, PassPlan, PassStats};
 
 /// Whether another pass follows.
@@ -161,7 +161,7 @@ where
         &mut self,
         pass: PassIndex,
         snapshot: Box<dyn Snapshot>,
-    ) -> Result<(Box<dyn Snapshot>, O::UserData), Stop> {
+    ) -> Result<(Box<dyn Snapshot>, User<O>), Stop> {
         let limits = &self.window.engine.limits;
         let limit = match pass {
             PassIndex::FIRST => limits.first_pass,
@@ -195,12 +195,12 @@ where
     }
 
     /// Tells the profiler, then starts the pass; says when.
-    fn start_pass(&mut self, pass: PassIndex) -> Result<(O::UserData, Duration), Stop> {
+    fn start_pass(&mut self, pass: PassIndex) -> Result<(User<O>, Duration), Stop> {
         let engine = self.window.engine;
         let context = self.context(pass);
         let seed = &self.window.user;
         let user = guarded(|| {
-            let mut user = seed.clone();
+            let mut user = OfTool::new(O::UserData::clone(seed));
             engine.observer.pass_enter(&context, &mut user);
             user
         })
@@ -224,7 +224,7 @@ where
         let engine = self.window.engine;
         let context = self.context(pass);
         let start = self.now();
-        let exited = guarded(|| engine.observer.pass_exit(&context, user, measured));
+        let exited = guarded(|| OfTool::new(engine.observer.pass_exit(&context, user, measured)));
         let took = self.now() - start;
         self.pass_stats(pass).callbacks += took;
         let record = exited.map_err(|panic| tool_panicked("pass_exit", pass, &panic))?;
@@ -233,7 +233,7 @@ where
     }
 
     /// Decides whether another pass follows, and whether the window may go on at all.
-    fn after_pass(&mut self, pass: PassIndex, mut user: O::UserData) -> Result<Next, Stop> {
+    fn after_pass(&mut self, pass: PassIndex, mut user: User<O>) -> Result<Next, Stop> {
         let engine = self.window.engine;
         let context = self.context(pass);
         let executed = pass.0.saturating_add(1);

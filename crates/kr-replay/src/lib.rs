@@ -85,6 +85,7 @@ mod clock;
 mod config;
 mod dispatch;
 mod engine;
+mod guard;
 pub mod host;
 mod inside;
 mod memory;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use kr_tracker::OpenError;
 use kr_types::{DispatchId, Outcome, PassIndex, Reason, RestoreMode, Verified};
 
-use crate::engine::guarded;
+use crate::guard::{OfTool, guarded};
 use crate::inside::Inside;
 use crate::memory::AgentMemory;
 use crate::target::{Leave, ReplayTarget};
@@ -83,15 +83,18 @@ impl Stop {
     }
 }
 
+/// A dispatch's data of the profiler `O`.
+pub(crate) type User<O> = OfTool<<O as Observer>::UserData>;
+
 /// One dispatch that the profiler wants to see.
 pub(crate) struct Window<'e, O: Observer, T: ReplayTarget> {
     pub(crate) engine: &'e Engine<O>,
     pub(crate) dispatch: &'e Dispatch,
     /// The data that `configure` left; passes get copies.
-    pub(crate) user: O::UserData,
+    pub(crate) user: User<O>,
     pub(crate) held: Held<T>,
     /// Kept back until the verdict; entry i is pass i.
-    pub(crate) records: Vec<O::Record>,
+    pub(crate) records: Vec<OfTool<O::Record>>,
     pub(crate) started: Duration,
     pub(crate) report: WindowReport,
 }
@@ -105,7 +108,7 @@ where
         engine: &'e Engine<O>,
         id: DispatchId,
         dispatch: &'e Dispatch,
-        user: O::UserData,
+        user: User<O>,
         held: Held<T>,
     ) -> Self {
         Self {
@@ -121,11 +124,11 @@ where
 
     /// Runs the window and leaves the target.
     pub(crate) fn run(mut self) -> Outcome {
-        let admitted = self.configure().and_then(|wanted| match wanted {
+        let admitted = guarded(|| match self.configure()? {
             true => self.admit().map(|_| true),
             false => Ok(false),
         });
-        match admitted {
+        match admitted.unwrap_or_else(|panic| Err(self.backend_panicked(&panic))) {
             Ok(true) => {}
             Ok(false) => return self.finish_outside(Ok(Outcome::OptedOut)),
             Err(stop) => return self.finish_outside(Err(stop)),
@@ -285,10 +288,7 @@ where
         match result {
             Ok(outcome) => report.outcome = outcome,
             Err(stop) => {
-                let dropped = std::mem::take(&mut records);
-                if let Err(panic) = guarded(move || drop(dropped)) {
-                    tracing::error!(panic, "dropping records panicked");
-                }
+                records.clear();
                 report.outcome = stop.outcome;
                 report.reason = Some(stop.reason);
                 report.message = Some(stop.message);
@@ -302,15 +302,15 @@ where
         let records = (0..)
             .map(PassIndex)
             .zip(records)
-            .map(|(pass, record)| PassRecord {
+            .map(|(pass, mut record)| PassRecord {
                 pass,
                 verified: match end_only && pass.0 >= ALWAYS_GOOD {
                     true => Verified::EndOnly,
                     false => Verified::EveryPass,
                 },
-                record,
+                record: record.take(),
             });
-        let (records, user) = (records.collect(), std::mem::take(&mut self.user));
+        let (records, user) = (records.collect(), self.user.take());
         let told = guarded(|| self.engine.observer.finish(report, user, records));
         if let Err(panic) = told {
             let id = report.id.0;
