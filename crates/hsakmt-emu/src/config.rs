@@ -300,4 +300,22 @@ mod tests {
         );
         assert_eq!(read(&[("KR_LOG", "x")]), Ok(Config::default()));
     }
+
+    /// The page about the emulator has a row for each variable that says what the help says.
+    #[test]
+    fn the_page_lists_every_variable() {
+        let page =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/emulated-gpu.md");
+        let page = std::fs::read_to_string(page).expect("the page is in the repository");
+        for Variable {
+            name,
+            default,
+            values,
+            meaning,
+        } in &VARIABLES
+        {
+            let row = format!("| `{name}` | {default} | {values} | {meaning} |\n");
+            assert!(page.contains(&row), "{row}");
+        }
+    }
 }

@@ -212,7 +212,7 @@ mod tests {
         ids: &'a [u32],
         all: bool,
     ) -> thread::ScopedJoinHandle<'a, Result<(), Error>> {
-        let waiter = scope.spawn(move || events.wait(ids, all, None));
+        let waiter = scope.spawn(move || events.wait(ids, all, Some(Duration::from_secs(10))));
         thread::sleep(Duration::from_millis(20));
         assert!(!waiter.is_finished());
         waiter

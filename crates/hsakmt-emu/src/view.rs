@@ -431,6 +431,8 @@ mod tests {
     #[test]
     fn a_shared_block_is_the_same_memory() {
         let (space, view, _) = machine();
+        let before = space.allocate(1, 4096, MemFlags::default(), None);
+        before.unwrap();
         let block = space
             .allocate(1, 4 << 20, MemFlags::default(), None)
             .unwrap();

@@ -1314,6 +1314,8 @@ const HANDLE: &str = "HSAKMT_EMU_HANDLE";
 
 fn shared_memory() {
     let hsa = Hsa::new();
+    // So that the block below is not the first of the agent's memory.
+    hsa.vram::<u32>(hsa.gpu(), 1 << 20);
     let vram = hsa.vram::<u32>(hsa.gpu(), 1 << 20);
     hsa.upload(vram, &[11; 1000]);
     let mut handle = hsa_amd_ipc_memory_t::default();
@@ -1321,7 +1323,18 @@ fn shared_memory() {
         hsa,
         hsa_amd_ipc_memory_create(vram.cast(), 4 << 20, &raw mut handle)
     );
-    let text: Vec<String> = handle.handle.iter().map(u32::to_string).collect();
+    let shared = {
+        let (mut signal, attribute) = (hsa_signal_t::default(), hsa_amd_signal_attribute_t::IPC);
+        ok!(
+            hsa,
+            hsa_amd_signal_create(1, 0, ptr::null(), attribute.0.into(), &raw mut signal)
+        );
+        signal
+    };
+    let mut signal = hsa_amd_ipc_signal_t::default();
+    ok!(hsa, hsa_amd_ipc_signal_create(shared, &raw mut signal));
+    let words = handle.handle.iter().chain(&signal.handle);
+    let text: Vec<String> = words.map(u32::to_string).collect();
     let this = std::env::current_exe().expect("a test knows where it is");
     let peer = Command::new(this)
         .env(crate::CASE, "shared_memory_peer")
@@ -1334,6 +1347,11 @@ fn shared_memory() {
         [12; 1000],
         "what the other process wrote"
     );
+    assert_eq!(
+        hsa.load(shared),
+        0,
+        "a packet of the other process completed it"
+    );
     hsa.free(vram);
     hsa.shut_down();
 }
@@ -1341,17 +1359,16 @@ fn shared_memory() {
 /// The other process of `shared_memory`; as a case of its own it has nothing to attach and checks that.
 fn shared_memory_peer() {
     let hsa = Hsa::new();
-    let handle = std::env::var(HANDLE).ok().map(|text| {
-        let mut handle = hsa_amd_ipc_memory_t::default();
-        handle
-            .handle
-            .iter_mut()
+    let handles = std::env::var(HANDLE).ok().map(|text| {
+        let mut handles = [hsa_amd_ipc_memory_t::default(); 2];
+        let words = handles.iter_mut().flat_map(|handle| &mut handle.handle);
+        words
             .zip(text.split(','))
             .for_each(|(word, text)| *word = text.parse().expect("a number"));
-        handle
+        handles
     });
     let (gpu, mut at) = (hsa.gpu(), ptr::null_mut());
-    let Some(handle) = handle else {
+    let Some([handle, signal]) = handles else {
         let nonsense = hsa_amd_ipc_memory_t { handle: [7; 8] };
         assert_ne!(
             call!(
@@ -1373,6 +1390,12 @@ fn shared_memory_peer() {
     );
     ok!(hsa, hsa_amd_memory_fill(at, 12, 1000));
     ok!(hsa, hsa_amd_ipc_memory_detach(at));
+    let mut shared = hsa_signal_t::default();
+    ok!(hsa, hsa_amd_ipc_signal_attach(&signal, &raw mut shared));
+    let queue = hsa.queue(gpu);
+    queue.submit(barrier_and(&[], shared));
+    hsa.wait(shared);
+    drop(queue);
     hsa.shut_down();
 }
 
