@@ -1,7 +1,8 @@
-//! The command line, parsed by hand: three commands and no options of their own.
+//! The command line, parsed by hand: a few commands with hardly an option.
 
 use std::ffi::OsString;
 
+use crate::emulated;
 use crate::steps::{self, STEPS};
 
 /// What the person asked for.
@@ -13,6 +14,8 @@ pub(crate) enum Command {
     Test(Vec<String>),
     /// Run the demo with these arguments.
     Demo(Vec<OsString>),
+    /// Run a program on the emulated GPU.
+    Emulated(emulated::Request),
     /// Explore the models whose name contains this text; empty means all.
     Loom(String),
 }
@@ -30,6 +33,9 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Str
     if command == "demo" {
         return Ok(Command::Demo(args.collect()));
     }
+    if command == "emulated" {
+        return emulated::Request::parse(args).map(Command::Emulated);
+    }
     let rest: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
     if rest.iter().any(|arg| arg == "--help" || arg == "-h") {
         return Ok(Command::Help);
@@ -46,7 +52,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Str
             )),
         },
         other => Err(format!(
-            "unknown command `{other}`; commands: test, demo, loom, help"
+            "unknown command `{other}`; commands: test, demo, emulated, loom, help"
         )),
     }
 }
@@ -63,6 +69,9 @@ cargo xtask test [STEP…]     run all steps of CI, or those named, in this orde
     }
     text += "\
 cargo xtask demo [ARGS…]     run the demo of kr-replay with ARGS; its exit status is kept
+cargo xtask emulated [--trace] -- PROGRAM ARGS…
+                             run an HSA program on the emulated GPU (docs/emulated-gpu.md);
+                             --trace lists the wave instructions that it executes
 cargo xtask loom [PART]      explore every loom model (or those with PART in their name) with the
                              full bound on preemptions, and count executions
 cargo xtask help             this text";
@@ -103,7 +112,7 @@ mod tests {
     fn a_wrong_word_is_named_with_what_would_have_been_right() {
         let error = parsed("tset").unwrap_err();
         assert!(
-            error.contains("`tset`") && error.contains("test, demo, loom"),
+            error.contains("`tset`") && error.contains("test, demo, emulated"),
             "{error}"
         );
         for line in ["test fmt clipy", "test --clipy"] {

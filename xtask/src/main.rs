@@ -1,7 +1,7 @@
-//! Chores of the workspace: `cargo xtask test`, `demo` and `loom`.
+//! Chores of the workspace: `cargo xtask test`, `demo`, `loom` and the rest; `help` lists them.
 //!
 //! `test` is the whole of CI and can be run by anyone: no root, network, GPU or package is needed
-//! beyond a stable Rust tool chain. Each step has a file of its own; [`steps`] runs them in order and
+//! beyond a stable Rust tool chain; as root on Debian it installs what more of the tests can use. Each step has a file of its own; [`steps`] runs them in order and
 //! adds up what they say.
 //!
 //! Invariants
@@ -16,6 +16,7 @@ mod cli;
 mod clippy;
 mod demo;
 mod doc;
+mod emulated;
 mod features;
 mod fmt;
 mod graph;
@@ -23,6 +24,7 @@ mod loom;
 mod miri;
 mod output;
 mod package;
+mod packages;
 mod skips;
 mod steps;
 mod tally;
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         }
         Ok(Command::Test(names)) => Ok(steps::run(&names)),
         Ok(Command::Demo(args)) => Err(demo::become_demo(args)),
+        Ok(Command::Emulated(request)) => Err(emulated::become_program(&request)),
         Ok(Command::Loom(filter)) => loom::explore(&filter),
     };
     match done {

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::output::{complain, say};
 use crate::tally::Tally;
-use crate::{clippy, demo, doc, features, fmt, graph, loom, miri, package, skips, test};
+use crate::{
+    clippy, demo, doc, emulated, features, fmt, graph, loom, miri, package, packages, skips, test,
+};
 
 /// One thing that must hold before a change goes in.
 pub(crate) struct Step {
@@ -15,59 +17,83 @@ pub(crate) struct Step {
     pub(crate) about: &'static str,
     /// Does it; an error is a failure that needs no more explanation.
     run: fn() -> Result<Outcome, String>,
+    /// Other steps do the same and more, so it only runs when it is named.
+    only_named: bool,
 }
 
 /// All steps, in the order in which they run: cheap and telling ones first.
 pub(crate) const STEPS: &[Step] = &[
     Step {
+        name: "packages",
+        about: "on Debian and as root: what some tests need is installed (else they are skipped)",
+        run: packages::run,
+        only_named: false,
+    },
+    Step {
         name: "fmt",
         about: "every file is formatted",
         run: fmt::run,
+        only_named: false,
     },
     Step {
         name: "clippy",
         about: "no warning in any target",
         run: clippy::run,
+        only_named: false,
     },
     Step {
         name: "test",
         about: "everything builds; unit, integration and doc tests hold",
         run: test::run,
+        only_named: false,
     },
     Step {
         name: "doc",
         about: "the documentation builds without a warning",
         run: doc::run,
+        only_named: false,
     },
     Step {
         name: "features",
         about: "each crate builds alone, with every combination of its features",
         run: features::run,
+        only_named: false,
     },
     Step {
         name: "loom",
         about: "the concurrency models hold, with a short bound on preemptions",
         run: loom::run,
+        only_named: false,
     },
     Step {
         name: "graph",
         about: "crates use only what is drawn below them, and their manifests are complete",
         run: graph::run,
+        only_named: false,
     },
     Step {
         name: "demo",
         about: "the demo is right with restore and wrong without it",
         run: demo::run,
+        only_named: false,
     },
     Step {
         name: "miri",
         about: "no undefined behaviour in what Miri can run (skipped where it is not installed)",
         run: miri::run,
+        only_named: false,
     },
     Step {
         name: "package",
         about: "each crate to be published is complete: it builds from its package",
         run: package::run,
+        only_named: false,
+    },
+    Step {
+        name: "emulator",
+        about: "only when named: packages, then the tests of the emulated GPU alone",
+        run: emulated::run,
+        only_named: true,
     },
 ];
 
@@ -152,9 +178,10 @@ pub(crate) fn check_names(names: &[String]) -> Result<(), String> {
 
 /// The steps with these names, in their usual order; no name means all.
 fn selected(names: &[String]) -> impl Iterator<Item = &'static Step> {
-    STEPS
-        .iter()
-        .filter(move |step| names.is_empty() || names.iter().any(|name| name == step.name))
+    STEPS.iter().filter(move |step| match names {
+        [] => !step.only_named,
+        _ => names.iter().any(|name| name == step.name),
+    })
 }
 
 /// Runs the steps with these names (none: all) and reports; true if nothing failed.
@@ -259,7 +286,8 @@ mod tests {
     #[test]
     fn no_name_means_every_step_in_order() {
         let all: Vec<_> = selected(&[]).map(|step| step.name).collect();
-        let declared: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        let declared = STEPS.iter().filter(|step| !step.only_named);
+        let declared: Vec<_> = declared.map(|step| step.name).collect();
         assert_eq!(all, declared);
     }
 
@@ -274,7 +302,7 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_list() {
         assert_eq!(check_names(&names(&["fmt", "doc"])), Ok(()));
         let error = check_names(&names(&["fmt", "docs"])).unwrap_err();
-        assert!(error.starts_with("unknown step `docs`; steps: fmt, clippy, test"));
+        assert!(error.starts_with("unknown step `docs`; steps: packages, fmt, clippy, test"));
         let error = check_names(&names(&["--fast"])).unwrap_err();
         assert!(error.starts_with("unknown option `--fast`; steps: "));
     }
