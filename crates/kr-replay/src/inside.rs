@@ -283,15 +283,19 @@ where
         Next::Pass
     }
 
-    /// Stops the window if work entered the agent from inside it: a restore would undo that work,
-    /// and the pass beside it was not alone.
+    /// Stops the window if memory must not be put back any more: work entered the agent from inside
+    /// the window, which a restore would undo and beside which the pass was not alone; or a free was
+    /// missed, so that not all memory is what was captured.
     fn undisturbed(&self) -> Result<(), Stop> {
+        let agent = self.window.dispatch.agent;
         if self.tracked.is_reentered() {
-            let what = format!(
-                "a callback of the profiler launched work on {} during the window",
-                self.window.dispatch.agent
-            );
+            let what =
+                format!("a callback of the profiler launched work on {agent} during the window");
             return Err(Stop::declined(Reason::Reentrant, what));
+        }
+        if self.window.engine.tracker.footprint(agent).untracked {
+            let what = format!("{agent} got memory that is not tracked during the window");
+            return Err(Stop::declined(Reason::UntrackedMemory, what));
         }
         Ok(())
     }
@@ -307,17 +311,11 @@ where
             return Ok(snapshot);
         }
         let start = self.now();
-        let (snapshot, bytes) = self.put_back(mode, snapshot).map_err(|what| {
-            Stop::failed(Reason::RestoreFailed, format!("before {pass}: {what}"))
+        let (snapshot, bytes) = self.put_back(mode, snapshot).map_err(|stop| {
+            Stop::failed(stop.reason, format!("before {pass}: {}", stop.message))
         })?;
         self.by_list = mode == RestoreMode::HashOnce && pass.0 >= ALWAYS_GOOD;
         let restore = self.now() - start;
-        if let Err(stop) = self.undisturbed() {
-            // It came while memory was being put back, which may have undone some of it.
-            self.window.held.how = Leave::Deviated;
-            let what = format!("{}; the application's memory may deviate", stop.message);
-            return Err(Stop::failed(stop.reason, what));
-        }
         self.window.report.stats.passes.push(PassStats {
             pass: pass.0,
             restore,
@@ -327,32 +325,34 @@ where
         Ok(snapshot)
     }
 
-    /// Puts memory back and says in `held.how` what it is afterwards. The error says so in words.
+    /// Puts memory back and says in `held.how` what it is afterwards. Errors are failures.
     fn put_back(
         &mut self,
         mode: RestoreMode,
         snapshot: Box<dyn Snapshot>,
-    ) -> Result<(Box<dyn Snapshot>, u64), String> {
+    ) -> Result<(Box<dyn Snapshot>, u64), Stop> {
         self.window.held.how = Leave::Deviated;
         let limit = self.window.engine.limits.restore;
         let alive = |region: &Region| self.tracked.holds(region);
         // SAFETY: the window is open and held, no pass runs, and `alive` asks the window itself.
-        match unsafe { snapshot.restore(mode, &alive, limit) } {
-            Ok(restored) => {
-                self.window.held.how = Leave::RunOnce;
-                Ok(restored)
-            }
+        let restored = match unsafe { snapshot.restore(mode, &alive, limit) } {
+            Ok(restored) => Ok(restored),
             Err(NotRestored::Rescued(cause)) => {
-                self.window.held.how = Leave::RunOnce;
-                Err(format!(
+                let what = format!(
                     "{cause}; a copy by the host put the memory back, and the dispatch runs once \
                      more for the application"
-                ))
+                );
+                Err(Stop::failed(Reason::RestoreFailed, what))
             }
             Err(NotRestored::Torn(cause)) => {
-                Err(format!("{cause}; the application's memory may deviate"))
+                return Err(self.deviated(Reason::RestoreFailed, cause));
             }
-        }
+        };
+        // What came in meanwhile may have been undone, or missed.
+        self.undisturbed()
+            .map_err(|stop| self.deviated(stop.reason, stop.message))?;
+        self.window.held.how = Leave::RunOnce;
+        restored
     }
 
     /// A pass has not ended within its limit.
@@ -414,21 +414,23 @@ where
         if !self.by_list {
             return stop;
         }
-        if self.tracked.is_reentered() {
-            // It would undo the work that was launched meanwhile.
-            self.window.held.how = Leave::Deviated;
-            let what = format!("{}; the application's memory may deviate", stop.message);
-            return Stop::failed(stop.reason, what);
+        if self.undisturbed().is_err() {
+            return self.deviated(stop.reason, stop.message);
         }
         self.run_again(stop.reason, &stop.message, snapshot)
     }
 
-    /// Gives the application its one run back: puts memory back, then lets it run unprofiled.
+    /// Gives the application its one run back: puts memory back, then lets it run unprofiled. Over
+    /// work that came in before nothing is put back.
     fn run_again(&mut self, reason: Reason, what: &str, snapshot: Box<dyn Snapshot>) -> Stop {
         let start = self.now();
-        let then = match self.put_back(RestoreMode::Full, snapshot) {
+        let then = match self.undisturbed() {
+            Ok(()) => self.put_back(RestoreMode::Full, snapshot),
+            Err(stop) => Err(self.deviated(stop.reason, stop.message)),
+        };
+        let then = match then {
             Ok(_) => "the dispatch runs once more for the application".to_owned(),
-            Err(why) => why,
+            Err(stop) => stop.message,
         };
         self.window.report.stats.put_back = self.now() - start;
         Stop::failed(reason, format!("{what}; {then}"))
@@ -448,15 +450,16 @@ where
                 Ok(Outcome::Replayed)
             }
             Verdict::UnlistedChange { .. } => self.repair(&verdict, snapshot),
-            _ => Err(self.deviated(verdict.to_string())),
+            _ => Err(self.deviated(Reason::RestoreFailed, verdict.to_string())),
         }
     }
 
-    /// The last pass may have started from other bytes, and there are none to put back.
-    fn deviated(&mut self, what: String) -> Stop {
+    /// The last pass may have started from other bytes, or some were put back that must not, and
+    /// nothing can be done about it.
+    fn deviated(&mut self, reason: Reason, what: String) -> Stop {
         self.window.held.how = Leave::Deviated;
         let what = format!("{what}; the application's memory may deviate");
-        Stop::failed(Reason::RestoreFailed, what)
+        Stop::failed(reason, what)
     }
 
     fn verify(
@@ -479,7 +482,10 @@ where
                 self.window.held.how = Leave::Complete;
                 Ok(verified)
             }
-            Err(why) => Err(self.deviated(format!("the final check could not be made: {why}"))),
+            Err(why) => {
+                let what = format!("the final check could not be made: {why}");
+                Err(self.deviated(Reason::RestoreFailed, what))
+            }
         }
     }
 
@@ -506,7 +512,10 @@ where
                 let what = format!("{found}; after a repair still {again}");
                 Err(self.run_again(Reason::UnlistedChange, &what, snapshot))
             }
-            again => Err(self.deviated(format!("{found}; after a repair {again}"))),
+            again => {
+                let what = format!("{found}; after a repair {again}");
+                Err(self.deviated(Reason::RestoreFailed, what))
+            }
         }
     }
 

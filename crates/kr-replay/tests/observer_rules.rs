@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use kr_replay::{Leave, PassPlan};
 use kr_testkit::replay::{
-    Action, AppMemory, Call, Callback, Event, FakeQueue, Launch, Reaction, Rig, Step, ToolMemory,
+    Action, AppMemory, BlitCall, BlitStep, Call, Callback, Event, FakeQueue, Launch, Reaction, Rig,
+    Step, ToolMemory,
 };
-use kr_tracker::TrackerConfig;
+use kr_tracker::{RecordError, TrackerConfig};
+use kr_types::Outcome::{Declined, Failed};
 use kr_types::{AgentId, MemoryClass, Outcome, QueueId, Reason, Tier};
 
 /// Callbacks that come while a window is open, over three passes.
@@ -32,14 +34,6 @@ fn pass_of(callback: Callback) -> u32 {
     }
 }
 
-/// The application has had its one run, and nothing broke the protocol.
-#[track_caller]
-fn assert_right(rig: &Rig, launch: &Launch) {
-    assert_eq!(launch.violations(), [""; 0]);
-    assert_eq!(launch.signal(), 0);
-    assert_eq!(rig.memory.bytes(), rig.memory.after(1));
-}
-
 fn run(action: impl FnOnce() + Send + 'static) -> Reaction {
     Reaction::Run(Box::new(action))
 }
@@ -52,7 +46,7 @@ fn a_panic_in_a_callback_costs_the_records_only() {
         let rig = Rig::new(PassPlan::AtMost(3));
         rig.observer.on(callback, Reaction::Panic);
         let launch = rig.launch();
-        assert_eq!(rig.dispatch(&launch), Outcome::Declined, "{callback:?}");
+        assert_eq!(rig.dispatch(&launch), Declined, "{callback:?}");
         let finished = rig.finished();
         assert_eq!(finished.report.reason, Some(Reason::ToolPanicked));
         let message = finished.report.message.unwrap();
@@ -64,7 +58,7 @@ fn a_panic_in_a_callback_costs_the_records_only() {
             _ => Leave::Complete,
         };
         assert_eq!(launch.left(), Some(how), "{callback:?}");
-        assert_right(&rig, &launch);
+        rig.assert_ran_once(&launch);
         assert_eq!(rig.engine.stats().reason(Reason::ToolPanicked), 1);
         assert_eq!(rig.engine_bytes(), 0);
         assert_eq!(rig.dispatch(&rig.launch()), Outcome::Replayed);
@@ -77,9 +71,9 @@ fn a_panic_in_wants_declines() {
     let rig = Rig::new(PassPlan::AtMost(3));
     rig.observer.on(Callback::Wants, Reaction::Panic);
     let launch = rig.launch();
-    assert_eq!(rig.dispatch(&launch), Outcome::Declined);
+    assert_eq!(rig.dispatch(&launch), Declined);
     assert_eq!(rig.log.to_string(), "wants, leave Forward, ran");
-    assert_right(&rig, &launch);
+    rig.assert_ran_once(&launch);
     assert_eq!(rig.engine.stats().reason(Reason::ToolPanicked), 1);
     assert_eq!(rig.dispatch(&rig.launch()), Outcome::Replayed);
 }
@@ -90,13 +84,13 @@ fn a_panic_in_finish_changes_nothing() {
     for (plan, outcome) in [
         (PassPlan::Exactly(3), Outcome::Replayed),
         (PassPlan::OPT_OUT, Outcome::OptedOut),
-        (PassPlan::Exactly(0), Outcome::Declined),
+        (PassPlan::Exactly(0), Declined),
     ] {
         let rig = Rig::new(plan);
         rig.observer.on(Callback::Finish, Reaction::Panic);
         let launch = rig.launch();
         assert_eq!(rig.dispatch(&launch), outcome);
-        assert_right(&rig, &launch);
+        rig.assert_ran_once(&launch);
         assert_eq!(rig.engine.stats().outcome(outcome), 1);
         assert_eq!(rig.engine_bytes(), 0);
     }
@@ -133,7 +127,7 @@ fn a_free_in_a_callback_is_parked() {
             rig.runtime.device().used_bytes(Tier::Device),
             used - ToolMemory::BYTES
         );
-        assert_right(&rig, &launch);
+        rig.assert_ran_once(&launch);
     }
 }
 
@@ -184,7 +178,7 @@ fn parked_memory_over_the_bound_ends_the_window() {
             let report = rig.finished().report;
             // After the last pass nothing is put back any more.
             if declines && pass_of(callback) < 2 {
-                let ended = (Outcome::Declined, Some(Reason::Budget));
+                let ended = (Declined, Some(Reason::Budget));
                 assert_eq!((outcome, report.reason), ended, "{callback:?}");
                 assert_eq!(launch.executions(), pass_of(callback) + 1);
                 assert_eq!(launch.left(), Some(Leave::Complete));
@@ -192,7 +186,7 @@ fn parked_memory_over_the_bound_ends_the_window() {
                 assert_eq!(outcome, Outcome::Replayed, "{callback:?}");
             }
             assert_eq!(rig.log.count(|e| *e == Event::Note("freed")), 1);
-            assert_right(&rig, &launch);
+            rig.assert_ran_once(&launch);
         }
     }
 }
@@ -217,7 +211,7 @@ fn memory_allocated_in_a_callback_is_not_touched() {
         assert_eq!(rig.dispatch(&launch), Outcome::Replayed);
         let buffer = allocated.recv().unwrap();
         assert_eq!(buffer.read::<u8>().unwrap(), [0xa5; 64], "{callback:?}");
-        assert_right(&rig, &launch);
+        rig.assert_ran_once(&launch);
     }
 }
 
@@ -288,7 +282,7 @@ fn work_launched_in_a_callback_ends_the_window() {
             let (nested, action) = Nested::new(&rig, &queue);
             rig.observer.on(callback, Reaction::Run(action));
             let launch = rig.launch();
-            assert_eq!(rig.dispatch(&launch), Outcome::Declined, "{callback:?}");
+            assert_eq!(rig.dispatch(&launch), Declined, "{callback:?}");
             let [inner, outer] = &rig.observer.take_finished()[..] else {
                 panic!("two dispatches were configured");
             };
@@ -297,8 +291,8 @@ fn work_launched_in_a_callback_ends_the_window() {
                 assert!(finished.records.is_empty());
             }
             assert_eq!(nested.launch.left(), Some(Leave::Forward));
-            nested.assert_ran(Outcome::Declined);
-            assert_right(&rig, &launch);
+            nested.assert_ran(Declined);
+            rig.assert_ran_once(&launch);
             let restores = rig.log.count(|e| matches!(e, Event::Restore(_)));
             assert_eq!(restores as u32, pass_of(callback), "none came after it");
         }
@@ -315,10 +309,10 @@ fn unwanted_work_launched_in_a_callback_ends_the_window() {
         .on(Callback::Wants, Reaction::Stop)
         .on(Callback::Exit(1), Reaction::Run(action));
     let launch = rig.launch();
-    assert_eq!(rig.dispatch(&launch), Outcome::Declined);
+    assert_eq!(rig.dispatch(&launch), Declined);
     assert_eq!(rig.finished().report.reason, Some(Reason::Reentrant));
     nested.assert_ran(Outcome::Untargeted);
-    assert_right(&rig, &launch);
+    rig.assert_ran_once(&launch);
 }
 
 /// Before and after the window a callback may launch what it likes.
@@ -328,7 +322,7 @@ fn work_launched_around_the_window_does_not_end_it() {
         (Callback::Wants, Outcome::Replayed),
         (Callback::Configure, Outcome::Replayed),
         // The agent is still ours, so the nested dispatch goes its ordinary way.
-        (Callback::Finish, Outcome::Declined),
+        (Callback::Finish, Declined),
     ] {
         let rig = Rig::new(PassPlan::AtMost(3));
         let (nested, action) = Nested::new(&rig, &FakeQueue::new(QueueId(12)));
@@ -336,7 +330,7 @@ fn work_launched_around_the_window_does_not_end_it() {
         let launch = rig.launch();
         assert_eq!(rig.dispatch(&launch), Outcome::Replayed, "{callback:?}");
         nested.assert_ran(inner);
-        assert_right(&rig, &launch);
+        rig.assert_ran_once(&launch);
     }
 }
 
@@ -358,7 +352,7 @@ fn work_launched_on_another_agent_does_not_end_the_window() {
     let launch = rig.launch();
     assert_eq!(rig.dispatch(&launch), Outcome::Replayed);
     assert_eq!(nested.left(), Some(Leave::Forward));
-    assert_right(&rig, &launch);
+    rig.assert_ran_once(&launch);
 }
 
 /// A process that shuts down waits for the running pass at most.
@@ -372,7 +366,7 @@ fn finalizing_ends_a_window_after_the_running_pass() {
         let outcome = rig.dispatch(&launch);
         let finished = rig.finished();
         if pass_of(callback) < 2 {
-            let ended = (Outcome::Declined, Some(Reason::Finalizing));
+            let ended = (Declined, Some(Reason::Finalizing));
             assert_eq!((outcome, finished.report.reason), ended, "{callback:?}");
             assert!(finished.records.is_empty());
             assert_eq!(launch.executions(), pass_of(callback) + 1);
@@ -381,7 +375,7 @@ fn finalizing_ends_a_window_after_the_running_pass() {
             assert_eq!(finished.records.len(), 3);
         }
         assert_eq!(launch.left(), Some(Leave::Complete));
-        assert_right(&rig, &launch);
+        rig.assert_ran_once(&launch);
     }
 }
 
@@ -393,10 +387,10 @@ fn finalizing_declines_what_was_just_configured() {
     rig.observer
         .on(Callback::Configure, run(move || engine.finalize()));
     let launch = rig.launch();
-    assert_eq!(rig.dispatch(&launch), Outcome::Declined);
+    assert_eq!(rig.dispatch(&launch), Declined);
     assert_eq!(rig.finished().report.reason, Some(Reason::Finalizing));
     assert_eq!(launch.left(), Some(Leave::Forward));
-    assert_right(&rig, &launch);
+    rig.assert_ran_once(&launch);
 }
 
 /// Nothing is put back over nested work, not even if the pass that it was launched before fails.
@@ -409,9 +403,9 @@ fn nested_work_survives_a_pass_that_fails() {
             rig.observer
                 .on(Callback::Enter(pass), Reaction::Run(action));
             let launch = rig.launch().on(Call::Wait(pass), step());
-            assert_eq!(rig.dispatch(&launch), Outcome::Declined, "pass {pass}");
-            nested.assert_ran(Outcome::Declined);
-            assert_right(&rig, &launch);
+            assert_eq!(rig.dispatch(&launch), Declined, "pass {pass}");
+            nested.assert_ran(Declined);
+            rig.assert_ran_once(&launch);
         }
     }
 }
@@ -450,7 +444,7 @@ fn switching_off_lets_no_dispatch_into_an_open_window() {
         });
         assert_eq!((beside.signal(), beside.executions()), (0, 1));
         assert_eq!(memory.bytes(), memory.after(1), "its output is still there");
-        assert_right(&rig, &launch);
+        rig.assert_ran_once(&launch);
     }
 }
 
@@ -468,8 +462,125 @@ fn work_launched_in_a_callback_that_switched_off_ends_the_window() {
         }),
     );
     let launch = rig.launch();
-    assert_eq!(rig.dispatch(&launch), Outcome::Declined);
+    assert_eq!(rig.dispatch(&launch), Declined);
     assert_eq!(rig.finished().report.reason, Some(Reason::Reentrant));
     nested.assert_ran(Outcome::Untargeted);
-    assert_right(&rig, &launch);
+    rig.assert_ran_once(&launch);
+}
+
+/// What a thread does that has a window on another agent, as a callback may, and whose launch on this
+/// one has waited for too long: it comes in, whatever is going on.
+fn intrude(rig: &Rig) -> Action {
+    let tracker = rig.runtime.tracker().clone();
+    Box::new(move || {
+        let intruder = thread::spawn(move || {
+            let elsewhere = tracker.open_window(AgentId(99), Duration::MAX);
+            let inside = tracker.enter_dispatch_nested(Rig::AGENT, Duration::ZERO);
+            assert!(inside.beside_window() && elsewhere.is_ok());
+        });
+        intruder.join().expect("it got in");
+    })
+}
+
+/// A restore may have undone what a launch did that came in beside it, so the application is told.
+#[test]
+fn an_intruder_during_a_restore_is_reported() {
+    for nth in 0..2 {
+        let rig = Rig::new(PassPlan::Exactly(3));
+        for _ in 0..nth {
+            rig.blit
+                .on(BlitCall::Restore, BlitStep::Run(Box::new(|| {})));
+        }
+        rig.blit.on(BlitCall::Restore, BlitStep::Run(intrude(&rig)));
+        let refusal = (Failed, Reason::Reentrant, Leave::Deviated);
+        let calls = format!("exit {nth}, restore full");
+        rig.assert_refused(&rig.launch(), refusal, &calls);
+        rig.assert_works();
+    }
+}
+
+/// The restore for the application's own run, after a pass that went wrong, is no exception.
+#[test]
+fn an_intruder_during_the_last_restore_is_reported() {
+    for pass in 1..3 {
+        let rig = Rig::new(PassPlan::Exactly(3));
+        for _ in 0..pass {
+            rig.blit
+                .on(BlitCall::Restore, BlitStep::Run(Box::new(|| {})));
+        }
+        rig.blit.on(BlitCall::Restore, BlitStep::Run(intrude(&rig)));
+        let step = Step::Fail(Reason::QueueError);
+        let launch = rig.launch().on(Call::Wait(pass), step);
+        let refusal = (Failed, Reason::QueueError, Leave::Deviated);
+        let calls = format!("wait {pass}, broke off, restore full");
+        rig.assert_refused(&launch, refusal, &calls);
+    }
+}
+
+/// Nothing is put back over what an intruder did: not before the next pass, not after a pass that was
+/// running when it came and went wrong.
+#[test]
+fn nothing_is_put_back_over_an_intruder() {
+    let rig = Rig::new(PassPlan::Exactly(3));
+    let launch = rig.launch().on(Call::Wait(1), Step::Run(intrude(&rig)));
+    let refusal = (Declined, Reason::Reentrant, Leave::Complete);
+    rig.assert_refused(&launch, refusal, "start 1, wait 1, ran, exit 1");
+    rig.assert_works();
+
+    let rig = Rig::new(PassPlan::Exactly(3));
+    let launch = rig
+        .launch()
+        .on(Call::Start(1), Step::Run(intrude(&rig)))
+        .on(Call::Wait(1), Step::Fail(Reason::QueueError));
+    let refusal = (Failed, Reason::QueueError, Leave::Deviated);
+    rig.assert_refused(&launch, refusal, "start 1, wait 1, broke off");
+    rig.assert_works();
+}
+
+/// Records that memory was handed out whose free nobody saw.
+fn miss_a_free(rig: &Rig) -> Action {
+    let (tracker, base) = (rig.runtime.tracker().clone(), rig.memory.addrs()[1]);
+    Box::new(move || {
+        let again = tracker.record(Rig::AGENT, base, 100, MemoryClass::Vram);
+        assert!(matches!(again, Err(RecordError::Overlaps { .. })));
+    })
+}
+
+/// Memory whose free was missed is no longer what was captured, so the window ends before memory
+/// would be put back in part.
+#[test]
+fn memory_that_becomes_untracked_ends_the_window() {
+    for callback in INSIDE {
+        let rig = Rig::new(PassPlan::AtMost(3));
+        rig.observer.on(callback, Reaction::Run(miss_a_free(&rig)));
+        let (how, calls) = match callback {
+            Callback::Enter(pass) => (Leave::RunOnce, format!("enter {pass}")),
+            Callback::Exit(2) => (Leave::Complete, "exit 2".to_owned()),
+            _ => (Leave::Complete, format!("another {}", pass_of(callback))),
+        };
+        let refusal = (Declined, Reason::UntrackedMemory, how);
+        rig.assert_refused(&rig.launch(), refusal, &calls);
+    }
+}
+
+/// Where that happens while memory is put back, the application is told.
+#[test]
+fn memory_that_becomes_untracked_during_a_restore_is_reported() {
+    for rescue in [false, true] {
+        let rig = Rig::new(PassPlan::Exactly(3));
+        let call = match rescue {
+            false => BlitCall::Restore,
+            true => {
+                rig.blit.on(BlitCall::Restore, BlitStep::Fail);
+                BlitCall::Rescue
+            }
+        };
+        rig.blit.on(call, BlitStep::Run(miss_a_free(&rig)));
+        let launch = rig.launch();
+        assert_eq!(rig.dispatch(&launch), Failed, "{call:?}");
+        let finished = rig.finished();
+        assert!(finished.records.is_empty());
+        assert!(finished.report.message.unwrap().contains("may deviate"));
+        assert_eq!((launch.left(), launch.signal()), (Some(Leave::Deviated), 0));
+    }
 }

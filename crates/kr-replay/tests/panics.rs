@@ -310,7 +310,9 @@ impl App {
     fn assert_goes_on_after(&self, n: u32) {
         let value = || self.buffer.read::<u32>().expect("it is alive");
         assert_eq!(value(), [n]);
-        thread::scope(|scope| scope.spawn(|| self.launch(None)));
+        thread::scope(|scope| {
+            scope.spawn(|| self.launch(None));
+        });
         self.launch(None);
         assert_eq!(self.finished(), [(Replayed, None, 4); 2]);
         assert_eq!(value(), [n + 2]);

@@ -246,6 +246,26 @@ fn untracked_memory_is_declined() {
     rig.assert_refused(&rig.launch(), refusal, "wants, configure");
 }
 
+/// So is one whose known memory was handed out again without a free that was seen. What the
+/// application had there, it still has, and it can free it.
+#[test]
+fn memory_whose_free_was_missed_is_declined() {
+    let rig = Rig::new(PassPlan::Exactly(2));
+    let (tracker, base) = (rig.runtime.tracker(), rig.memory.addrs()[2]);
+    let overlaps = tracker.record(Rig::AGENT, base, 4, MemoryClass::Vram);
+    assert!(matches!(overlaps, Err(RecordError::Overlaps { .. })));
+    let refusal = (Declined, Reason::UntrackedMemory, Leave::Forward);
+    for _ in 0..2 {
+        rig.log.clear();
+        rig.assert_refused(&rig.launch(), refusal, "wants, configure");
+    }
+    assert_eq!(rig.memory.runs(), Some(2));
+    let device = rig.runtime.device();
+    let used = device.used_bytes(Tier::Device);
+    rig.memory.free(2);
+    assert_eq!(device.used_bytes(Tier::Device), used - 4100);
+}
+
 /// Pass 0 that does not end becomes the application's own run, and its kernel is not tried again.
 #[test]
 fn pass_0_that_does_not_end_is_adopted() {
