@@ -9,7 +9,7 @@
 //! program ─ libhsa-runtime64.so.1 (ROCr, unmodified)
 //!               │ hsaKmt*                       exports: C in, errors out
 //!               ├─ topology, config             what the machine says it is
-//!               ├─ space ─ pages ─ heap ─ host  memory, and who reaches it
+//!               ├─ space ─ pages ─ heap ─ host  memory, and who reaches it; managed
 //!               ├─ events                       how agents wake the host
 //!               └─ queue: aql, sdma, blit, pm4  packets ─ view ─ amdgpu_emu::Emulator
 //! ```
@@ -22,7 +22,7 @@
 //!
 //! Not here: instructions, which are `amdgpu-emu`'s; time, which only passes; functions that ROCr 5.2.3 does not
 //! import.
-#![deny(unsafe_op_in_unsafe_fn)]
+#![deny(unsafe_code)]
 
 mod abi;
 mod agent;
@@ -30,12 +30,16 @@ mod config;
 mod driver;
 mod error;
 mod events;
+#[allow(unsafe_code, reason = "follows pointers from C, and has names for C")]
 mod exports;
 mod heap;
+#[allow(unsafe_code, reason = "maps memory and accesses it")]
 mod host;
 mod log;
+mod managed;
 mod pages;
 mod queue;
 mod space;
 mod topology;
+#[allow(unsafe_code, reason = "meets the contract of `host`")]
 mod view;

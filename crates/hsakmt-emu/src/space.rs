@@ -19,10 +19,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
-use crate::abi::{MemFlags, SharedMemoryHandle, SvmAttribute, pointer, svm};
+use crate::abi::{MemFlags, SharedMemoryHandle, SvmAttribute, pointer};
 use crate::error::Error;
 use crate::heap::Heap;
 use crate::host::{Mapping, PAGE, Source};
+use crate::managed::Managed;
 use crate::pages::{Agents, Entry, Pages};
 
 /// Blocks of this size and more are aligned to it: ROCr cuts small allocations out of such blocks and finds the block
@@ -92,17 +93,6 @@ struct Registered {
     user_data: u64,
 }
 
-/// What was asked for about a range of managed memory.
-#[derive(Debug)]
-struct Managed {
-    start: u64,
-    end: u64,
-    preferred: u32,
-    prefetched: u32,
-    flags: u32,
-    granularity: u32,
-}
-
 /// What the thunk knows about an address.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pointer {
@@ -122,7 +112,7 @@ struct Tables {
     blocks: BTreeMap<u64, Block>,
     /// By host address and length.
     registered: BTreeMap<(u64, u64), Registered>,
-    managed: Vec<Managed>,
+    managed: Managed,
     pages: Pages,
 }
 
@@ -547,8 +537,7 @@ impl Space {
         Ok((base, len))
     }
 
-    /// Sets attributes of managed memory, which the application has mapped by itself. Access is what matters: no
-    /// other call announces such a range.
+    /// Sets attributes of managed memory.
     pub(crate) fn set_managed(
         &self,
         start: u64,
@@ -559,51 +548,7 @@ impl Space {
         if !start.is_multiple_of(PAGE) || !end.is_multiple_of(PAGE) {
             return Err(Error::Unaligned(start | end));
         }
-        self.change(|tables| {
-            let at = tables
-                .managed
-                .iter()
-                .position(|range| range.start == start && range.end == end);
-            let at = at.unwrap_or_else(|| {
-                let nowhere = svm::NOWHERE;
-                tables.managed.push(Managed {
-                    start,
-                    end,
-                    preferred: nowhere,
-                    prefetched: nowhere,
-                    flags: 3,
-                    granularity: 9,
-                });
-                tables.managed.len() - 1
-            });
-            let range = &mut tables.managed[at];
-            for &SvmAttribute { kind, value } in attributes {
-                match kind {
-                    svm::PREFERRED_LOC => range.preferred = value,
-                    svm::PREFETCH_LOC => range.prefetched = value,
-                    svm::ACCESS | svm::ACCESS_IN_PLACE => {
-                        tables.pages.fill(start, end);
-                        tables
-                            .pages
-                            .change(start, end, |agents| agents.with(Agents::of(value)));
-                    }
-                    svm::NO_ACCESS => tables
-                        .pages
-                        .change(start, end, |agents| agents.without(Agents::of(value))),
-                    svm::SET_FLAGS => range.flags |= value,
-                    svm::CLR_FLAGS => range.flags &= !value,
-                    svm::GRANULARITY => range.granularity = value,
-                    _ => {
-                        return Err(Error::Argument {
-                            what: "an attribute of managed memory",
-                            value: kind.into(),
-                            want: "0 to 7",
-                        });
-                    }
-                }
-            }
-            Ok(())
-        })
+        self.change(|Tables { managed, pages, .. }| managed.set(pages, (start, end), attributes))
     }
 
     /// Answers questions about managed memory in place.
@@ -613,61 +558,12 @@ impl Space {
         len: u64,
         attributes: &mut [SvmAttribute],
     ) -> Result<(), Error> {
-        let end = start.saturating_add(len);
         let tables = self.tables.read();
-        let range = tables
-            .managed
-            .iter()
-            .rev()
-            .find(|range| range.start <= start && end <= range.end);
-        for attribute in attributes {
-            let SvmAttribute { kind, value } = *attribute;
-            let asked = |of: fn(&Managed) -> u32, otherwise| range.map_or(otherwise, of);
-            *attribute = match kind {
-                svm::PREFERRED_LOC => SvmAttribute {
-                    kind,
-                    value: asked(|range| range.preferred, svm::NOWHERE),
-                },
-                svm::PREFETCH_LOC => SvmAttribute {
-                    kind,
-                    value: asked(|range| range.prefetched, svm::NOWHERE),
-                },
-                svm::ACCESS | svm::ACCESS_IN_PLACE | svm::NO_ACCESS => {
-                    let reached = tables
-                        .pages
-                        .find(start)
-                        .is_some_and(|(_, entry)| entry.agents.contains(Agents::of(value)));
-                    SvmAttribute {
-                        kind: if reached {
-                            svm::ACCESS_IN_PLACE
-                        } else {
-                            svm::NO_ACCESS
-                        },
-                        value,
-                    }
-                }
-                svm::SET_FLAGS => SvmAttribute {
-                    kind,
-                    value: asked(|range| range.flags, 0),
-                },
-                svm::CLR_FLAGS => SvmAttribute {
-                    kind,
-                    value: !asked(|range| range.flags, 0),
-                },
-                svm::GRANULARITY => SvmAttribute {
-                    kind,
-                    value: asked(|range| range.granularity, 9),
-                },
-                _ => {
-                    return Err(Error::Argument {
-                        what: "an attribute of managed memory",
-                        value: kind.into(),
-                        want: "0 to 7",
-                    });
-                }
-            };
-        }
-        Ok(())
+        tables.managed.get(
+            &tables.pages,
+            (start, start.saturating_add(len)),
+            attributes,
+        )
     }
 }
 

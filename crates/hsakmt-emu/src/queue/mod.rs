@@ -14,6 +14,10 @@
 
 mod aql;
 mod blit;
+#[allow(
+    unsafe_code,
+    reason = "meets the contract of `host`, for a page of its own"
+)]
 mod doorbell;
 mod pm4;
 mod problem;
