@@ -201,7 +201,8 @@ impl Shared {
                         0..200 => std::thread::yield_now(),
                         200 => engine.rest(),
                         201..2000 => self.nap(Duration::from_micros(20)),
-                        _ => self.nap(Duration::from_micros(200)),
+                        2000..10_000 => self.nap(Duration::from_micros(200)),
+                        _ => self.nap(Duration::from_millis(1)),
                     }
                 }
                 Step::Halted => {

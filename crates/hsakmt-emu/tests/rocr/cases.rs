@@ -104,6 +104,7 @@ pub(crate) const CASES: &[Case] = &[
     case("kernels_v4", &[], || kernels("v4")),
     case("kernels_v5", &[], || kernels("v5")),
     case("kernels_polled", POLLING, || kernels("v4")),
+    case("kernel_wakes_the_host", &[], kernel_wakes_the_host),
     case("scratch", &[], scratch),
     case("time_stamps", &[], time_stamps),
     case("counters", &[], counters),
@@ -821,6 +822,42 @@ fn kernels(version: &str) {
         seen.sort_unstable();
         assert_eq!(seen, [base, base + 1, base + 2, base + 3]);
     }
+    drop(queue);
+    hsa.shut_down();
+}
+
+fn kernel_wakes_the_host() {
+    let hsa = Hsa::new();
+    let queue = hsa.queue(hsa.gpu());
+    let kernel = hsa.assemble(&[
+        0xc006_0080,
+        0, // s_load_dwordx2 s[2:3], s[0:1], 0
+        0xc002_0100,
+        8,           // s_load_dword s4, s[0:1], 8
+        0xbf8c_c07f, // s_waitcnt lgkmcnt(0)
+        0x7e00_0202,
+        0x7e02_0203, // v_mov_b32 v0, s2; v_mov_b32 v1, s3
+        0x7e04_0280,
+        0x7e06_0280, // v_mov_b32 v2, 0; v_mov_b32 v3, 0
+        0xdc74_8000,
+        0x007f_0200, // global_store_dwordx2 v[0:1], v[2:3], off
+        0xbefc_0004, // s_mov_b32 m0, s4
+        0xbf90_0001, // s_sendmsg sendmsg(MSG_INTERRUPT)
+        0xbf81_0000,
+    ]);
+    // A signal that no packet completes: the kernel stores its value and says who is to be woken.
+    let signal = hsa.signal(1);
+    let at = ptr::with_exposed_provenance::<amd_signal_t>(signal.handle as usize);
+    // SAFETY: a signal's handle is the address of its structure, whose event does not change.
+    let event = unsafe { (*at).event_id };
+    // SAFETY: as above.
+    let value = unsafe { &raw const (*at).value };
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| hsa.wait(signal));
+        std::thread::sleep(Duration::from_millis(20));
+        queue.run(&kernel, 64, 64, &[address(value), event.into()]);
+        waiter.join().expect("the waiter is woken");
+    });
     drop(queue);
     hsa.shut_down();
 }
