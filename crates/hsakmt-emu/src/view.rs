@@ -29,7 +29,7 @@ struct Window {
     /// Where `start` is in this process.
     host: u64,
     /// Keeps the memory.
-    _region: Option<Arc<Region>>,
+    region: Option<Arc<Region>>,
 }
 
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ impl View {
                 start,
                 end: entry.end,
                 host: entry.host,
-                _region: entry.region.clone(),
+                region: entry.region.clone(),
             })
         })?;
         let found = piece(&window);
@@ -112,40 +112,26 @@ impl View {
 
     /// The pieces of an access, all of them or none.
     fn pieces(&self, address: u64, len: u64, access: Access) -> Result<Pieces, AccessFault> {
-        match self.piece(address, len) {
-            Some(piece) if piece.len == len => Ok(Pieces {
-                first: piece,
-                more: Vec::new(),
-                _held: Vec::new(),
-            }),
-            first => {
-                let mut pieces = Pieces {
-                    first: Piece { host: 0, len: 0 },
-                    more: Vec::new(),
-                    _held: Vec::new(),
-                };
-                let mut at = address;
-                let mut next = first;
-                while at != address.wrapping_add(len) {
-                    let piece = next.ok_or(AccessFault {
-                        address: at,
-                        len,
-                        access,
-                        refusal: Refusal::Unmapped,
-                    })?;
-                    pieces._held.push(self.holding(at));
-                    pieces.more.push(piece);
-                    at = at.checked_add(piece.len).ok_or(AccessFault {
-                        address: at,
-                        len,
-                        access,
-                        refusal: Refusal::Unmapped,
-                    })?;
-                    next = self.piece(at, address.wrapping_add(len).wrapping_sub(at));
-                }
-                Ok(pieces)
-            }
+        let whole = self.piece(address, len).filter(|piece| piece.len == len);
+        let mut pieces = Pieces {
+            whole,
+            parts: Vec::new(),
+        };
+        let mut done = 0;
+        while whole.is_none() && done < len {
+            let at = address.checked_add(done);
+            let part = at.and_then(|at| Some((self.piece(at, len - done)?, self.holding(at))));
+            let address = address.wrapping_add(done);
+            let part = part.ok_or(AccessFault {
+                address,
+                len,
+                access,
+                refusal: Refusal::Unmapped,
+            })?;
+            done += part.0.len;
+            pieces.parts.push(part);
         }
+        Ok(pieces)
     }
 
     /// What keeps the memory at `address`, which was just looked up.
@@ -155,7 +141,7 @@ impl View {
             .windows
             .iter()
             .find(|window| window.start <= address && address < window.end)?;
-        window._region.clone()
+        window.region.clone()
     }
 
     /// Moves bytes inside the agent's memory, until one can't be reached. Ranges may overlap where each lies in one
@@ -239,24 +225,22 @@ impl View {
     }
 }
 
-/// The pieces of an access and what keeps them.
+/// The pieces of an access: one, which the latest window keeps, or several with what keeps each.
 struct Pieces {
-    first: Piece,
-    more: Vec<Piece>,
-    _held: Vec<Option<Arc<Region>>>,
+    whole: Option<Piece>,
+    parts: Vec<(Piece, Option<Arc<Region>>)>,
 }
 
 impl Pieces {
-    /// Each piece with the range of the access that it holds.
+    /// Where each piece is, and the range of the access that it holds.
     fn each(&self) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + '_ {
         let mut at = 0;
-        std::iter::once(&self.first)
-            .chain(&self.more)
-            .map(move |piece| {
-                let range = at..at + piece.len as usize;
-                at = range.end;
-                (piece.host, range)
-            })
+        let parts = self.parts.iter().map(|(piece, _)| piece);
+        self.whole.iter().chain(parts).map(move |piece| {
+            let range = at..at + piece.len as usize;
+            at = range.end;
+            (piece.host, range)
+        })
     }
 }
 
