@@ -89,11 +89,12 @@ where
             return Err(self.stuck(Reason::DrainTimeout, what));
         }
 
-        self.window.held.target().hold().map_err(declined)?;
-        self.window.held.how = Leave::RunOnce;
-
         let start = self.now();
-        let reached = self.window.held.target().reach(limits.reach);
+        let held = &mut self.window.held;
+        let reached = held.target().hold().and_then(|()| {
+            held.how = Leave::RunOnce;
+            held.target().reach(limits.reach)
+        });
         self.window.report.stats.reach = self.now() - start;
         if !reached.map_err(declined)? {
             let what = format!(
@@ -167,16 +168,13 @@ where
             PassIndex::FIRST => limits.first_pass,
             _ => limits.later_pass(self.first_pass),
         };
-        let start = self.now();
         let (mut user, submitted) = match self.start_pass(pass) {
             Ok(started) => started,
             Err(stop) => return Err(self.stop_unchecked(stop, snapshot)),
         };
         let ended = self.window.held.target().wait_pass(limit);
         let executed = self.now();
-        let stats = self.pass_stats(pass);
-        stats.callbacks = submitted - start;
-        stats.execute = executed - submitted;
+        self.pass_stats(pass).execute = executed - submitted;
         let measured = match ended {
             Ok(Some(measured)) => measured,
             Ok(None) => return Err(self.pass_timeout(pass, limit, snapshot)),
@@ -196,20 +194,17 @@ where
 
     /// Tells the profiler, then starts the pass; says when.
     fn start_pass(&mut self, pass: PassIndex) -> Result<(User<O>, Duration), Stop> {
-        let engine = self.window.engine;
-        let context = self.context(pass);
-        let seed = &self.window.user;
-        let user = guarded(|| {
-            let mut user = OfTool::new(O::UserData::clone(seed));
-            engine.observer.pass_enter(&context, &mut user);
+        let user = self.call("pass_enter", pass, |observer, context, seed| {
+            let mut user = OfTool::new(seed.clone());
+            observer.pass_enter(context, &mut user);
             user
-        })
-        .map_err(|panic| tool_panicked("pass_enter", pass, &panic))?;
+        })?;
         // Before the pass starts: if it went wrong, memory could not be put back over that work.
         self.undisturbed()?;
         let submitted = self.now();
+        let id = self.window.report.id;
         let target = self.window.held.target();
-        target.start_pass(context.id, pass).map_err(declined)?;
+        target.start_pass(id, pass).map_err(declined)?;
         self.window.held.how = Leave::Adopt;
         Ok((user, submitted))
     }
@@ -221,35 +216,53 @@ where
         user: &mut O::UserData,
         measured: O::Measured,
     ) -> Result<(), Stop> {
-        let engine = self.window.engine;
-        let context = self.context(pass);
-        let start = self.now();
-        let exited = guarded(|| OfTool::new(engine.observer.pass_exit(&context, user, measured)));
-        let took = self.now() - start;
-        self.pass_stats(pass).callbacks += took;
-        let record = exited.map_err(|panic| tool_panicked("pass_exit", pass, &panic))?;
+        let record = self.call("pass_exit", pass, |observer, context, _| {
+            OfTool::new(observer.pass_exit(context, user, measured))
+        })?;
         self.window.records.push(record);
         Ok(())
+    }
+
+    /// Calls the profiler on behalf of a pass, with the data that `configure` left.
+    fn call<R>(
+        &mut self,
+        name: &str,
+        pass: PassIndex,
+        callback: impl FnOnce(&O, &PassContext<'_>, &O::UserData) -> R,
+    ) -> Result<R, Stop> {
+        let context = PassContext {
+            id: self.window.report.id,
+            dispatch: self.window.dispatch,
+            pass,
+            total: self.window.report.plan.total(),
+        };
+        let start = self.now();
+        let observer = &self.window.engine.observer;
+        let answer = guarded(|| callback(observer, &context, &self.window.user));
+        let took = self.now() - start;
+        self.pass_stats(pass).callbacks += took;
+        answer.map_err(|panic| {
+            let what = format!("`{name}` of {pass} panicked: {panic}");
+            Stop::declined(Reason::ToolPanicked, what)
+        })
     }
 
     /// Decides whether another pass follows, and whether the window may go on at all.
     fn after_pass(&mut self, pass: PassIndex, mut user: User<O>) -> Result<Next, Stop> {
         let engine = self.window.engine;
-        let context = self.context(pass);
         let executed = pass.0.saturating_add(1);
-        let last = self.window.report.plan.total() == Some(executed);
-        let asks = !matches!(self.window.report.plan, PassPlan::Exactly(_));
-        let next = if last {
+        let plan = self.window.report.plan;
+        let next = if plan.total() == Some(executed) {
             Next::Last
-        } else if asks {
-            match guarded(|| engine.observer.wants_another(&context, &mut user))
-                .map_err(|panic| tool_panicked("wants_another", pass, &panic))?
-            {
+        } else if matches!(plan, PassPlan::Exactly(_)) {
+            Next::Pass
+        } else {
+            match self.call("wants_another", pass, |observer, context, _| {
+                observer.wants_another(context, &mut user)
+            })? {
                 true => self.within_caps(executed),
                 false => Next::Last,
             }
-        } else {
-            Next::Pass
         };
         self.undisturbed()?;
         if next == Next::Pass {
@@ -378,7 +391,10 @@ where
                 format!("{what}; it goes on as the application's run"),
             );
         }
-        if !self.window.held.target().cancel_pass(engine.limits.cancel) {
+        let start = self.now();
+        let stopped = self.window.held.target().cancel_pass(engine.limits.cancel);
+        self.window.report.stats.put_back = self.now() - start;
+        if !stopped {
             self.window.held.how = Leave::Deviated;
             self.memory.give_up();
             return Stop::failed(
@@ -432,7 +448,7 @@ where
             Ok(_) => "the dispatch runs once more for the application".to_owned(),
             Err(stop) => stop.message,
         };
-        self.window.report.stats.put_back = self.now() - start;
+        self.window.report.stats.put_back += self.now() - start;
         Stop::failed(reason, format!("{what}; {then}"))
     }
 
@@ -519,15 +535,6 @@ where
         }
     }
 
-    fn context(&self, pass: PassIndex) -> PassContext<'e> {
-        PassContext {
-            id: self.window.report.id,
-            dispatch: self.window.dispatch,
-            pass,
-            total: self.window.report.plan.total(),
-        }
-    }
-
     /// The statistics of the pass that is running: its restore opened the entry, if it had one.
     fn pass_stats(&mut self, pass: PassIndex) -> &mut PassStats {
         let passes = &mut self.window.report.stats.passes;
@@ -547,9 +554,4 @@ where
 
 fn declined(error: TargetError) -> Stop {
     Stop::declined(error.reason, error.message)
-}
-
-fn tool_panicked(callback: &str, pass: PassIndex, panic: &str) -> Stop {
-    let what = format!("`{callback}` of {pass} panicked: {panic}");
-    Stop::declined(Reason::ToolPanicked, what)
 }

@@ -57,13 +57,13 @@ impl WindowReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WindowStats {
-    /// The profiler's CONFIG callbacks.
+    /// The profiler's `configure`.
     pub configure: Duration,
     /// Waiting for the agent.
     pub agent_wait: Duration,
     /// Waiting for the agent's other queues.
     pub drain: Duration,
-    /// Waiting for earlier work of the same queue.
+    /// Holding the queue and waiting for earlier work of it.
     pub reach: Duration,
     /// Listing and placing the memory to save.
     pub list: Duration,
@@ -71,7 +71,8 @@ pub struct WindowStats {
     pub capture: Duration,
     /// The final check.
     pub verify: Duration,
-    /// Putting memory back after a pass went wrong, for the application's own run.
+    /// Stopping a pass that went wrong and putting memory back after it, for the application's own
+    /// run.
     pub put_back: Duration,
     /// Regions saved.
     pub regions: u64,
@@ -82,7 +83,8 @@ pub struct WindowStats {
     /// Every pass that memory was made ready for, in order; repaired ones come a second time. The last
     /// one may not have been started.
     pub passes: Vec<PassStats>,
-    /// From the first callback to the verdict.
+    /// From `configure` to the verdict: the sum of the other times and of those of the passes, but
+    /// for what the engine takes itself.
     pub total: Duration,
 }
 

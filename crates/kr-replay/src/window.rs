@@ -329,9 +329,11 @@ fn log(report: &WindowReport) {
                 agent = report.dispatch.agent.0,
                 queue = report.dispatch.queue.0,
                 kernel = &*report.dispatch.kernel_name,
+                plan = ?report.plan,
                 outcome = report.outcome.as_str(),
                 reason = report.reason.map(|reason| reason.as_str()),
-                message = report.message,
+                // Not `message`: that is the event's own text.
+                why = report.message,
                 mode = report.mode.map(|mode| mode.as_str()),
                 passes = report.passes,
                 capped = report.capped,
@@ -348,6 +350,7 @@ fn log(report: &WindowReport) {
                 execute_us = micros(report.stats.passes.iter().map(|p| p.execute).sum()),
                 callbacks_us = micros(report.stats.passes.iter().map(|p| p.callbacks).sum()),
                 verify_us = micros(report.stats.verify),
+                put_back_us = micros(report.stats.put_back),
                 total_us = micros(report.stats.total),
                 "dispatch {}",
                 report.outcome
