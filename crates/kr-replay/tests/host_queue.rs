@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use kr_policy::Fixed;
 use kr_replay::host::{
-    HostBuffer, HostCounters, HostKernel, HostQueue, HostRuntime, HostSignal, KernelFault,
-    KernelLaunch,
+    HostBuffer, HostCounters, HostKernel, HostQueue, HostRuntime, HostSignal, HostTarget,
+    Intercept, KernelFault, KernelLaunch,
 };
 use kr_replay::{Engine, EngineBuilder, Limits, PassPlan};
 use kr_testkit::replay::{Callback, Event, Finished, Log, Reaction, ScriptedObserver};
@@ -57,6 +57,10 @@ impl App {
         }
     }
 
+    fn attach(&self, engine: &Arc<Engine<Arc<Observer>>>) {
+        let _: Arc<Engine<_>> = self.runtime.attach(engine.clone());
+    }
+
     /// A buffer of four values.
     fn buffer(&self, values: [u32; 4]) -> HostBuffer {
         let buffer = self.runtime.alloc(16).expect("the host has memory");
@@ -93,6 +97,9 @@ impl App {
 
 /// A limit that a test can wait for.
 const SHORT: Duration = Duration::from_millis(10);
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Adds one to four values, in place.
 fn increment() -> HostKernel {
@@ -690,4 +697,181 @@ fn a_fault_names_what_the_kernel_did() {
     assert_eq!(fault, KernelFault::Panicked("as scripted".to_owned()));
     let message = app.finished().report.message.unwrap();
     assert!(message.contains("panicking") && message.contains("as scripted"));
+}
+
+/// Ways for a launch to reach its queue without the engine that has a window open.
+#[derive(Clone, Copy, Debug)]
+enum Past {
+    /// The engine was taken away.
+    Detached,
+    /// Another interceptor took its place, which passes everything on.
+    Replaced,
+    /// The engine is off.
+    Off,
+    /// Whoever launches looked before the window opened, and passes the launch on now.
+    Forwarded,
+    /// The same, and forgets to pass it on.
+    Dropped,
+}
+
+/// An interceptor that does nothing.
+struct PassOn;
+
+impl Intercept for PassOn {
+    fn intercept(&self, target: HostTarget) {
+        target.forward();
+    }
+}
+
+/// However a launch of another thread comes past the engine while a window is open, no restore of
+/// that window undoes it.
+#[test]
+fn a_launch_past_the_engine_survives_a_window() {
+    for past in [
+        Past::Detached,
+        Past::Replaced,
+        Past::Off,
+        Past::Forwarded,
+        Past::Dropped,
+    ] {
+        let app = App::new(PassPlan::Exactly(3));
+        let (queue, buffer) = (app.runtime.queue(), app.buffer([1; 4]));
+        let (other_queue, other) = (app.runtime.queue(), app.buffer([7; 4]));
+        let beside = launch(&increment(), &other);
+        let early = match past {
+            Past::Forwarded | Past::Dropped => Some(other_queue.target(&beside)),
+            _ => None,
+        };
+        during_pass_1(&app, &queue, &buffer, |window, go_on| {
+            match past {
+                Past::Detached => app.runtime.detach(),
+                Past::Replaced => drop(app.runtime.attach(PassOn)),
+                Past::Off => app.engine.set_active(false),
+                Past::Forwarded | Past::Dropped => {}
+            }
+            let launch_it = || match (past, early) {
+                (Past::Forwarded, Some((target, signal))) => {
+                    target.forward();
+                    signal
+                }
+                (_, Some((target, signal))) => {
+                    drop(target);
+                    signal
+                }
+                (_, None) => other_queue.launch(&beside),
+            };
+            let (sender, ran) = mpsc::channel();
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    let signal = launch_it();
+                    sender.send(signal.wait()).expect("the test waits for it");
+                    assert_eq!(signal.value(), 0, "{past:?}");
+                });
+                // Long enough for a launch that does not wait to have run.
+                let early = ran.recv_timeout(SHORT);
+                assert_eq!(window.value(), 1);
+                go_on.give();
+                let ran = early.or_else(|_| ran.recv());
+                assert_eq!(ran, Ok(Ok(())), "{past:?}");
+            });
+        });
+        assert_holds(&other, [8; 4]);
+    }
+}
+
+/// The documented way from one engine to the next, taken while a window is open: it is waited for,
+/// nothing is lost, and the next engine replays.
+#[test]
+fn an_engine_is_replaced_while_a_window_is_open() {
+    let app = App::new(PassPlan::Exactly(3));
+    let (queue, buffer) = (app.runtime.queue(), app.buffer([1; 4]));
+    during_pass_1(&app, &queue, &buffer, |_, go_on| {
+        app.runtime.detach();
+        app.engine.set_active(false);
+        assert!(!app.engine.quiesce(Duration::ZERO), "a window is open");
+        go_on.give();
+        assert!(app.engine.quiesce(PATIENCE));
+    });
+    assert_eq!(app.finished().records.len(), 3);
+    let App {
+        runtime,
+        observer,
+        engine,
+        ..
+    } = app;
+    drop(engine);
+    let next = runtime.engine(observer.clone()).build();
+    runtime.attach(next.expect("the one before is gone"));
+    let signal = queue.launch(&launch(&increment(), &buffer));
+    assert_eq!((signal.wait(), signal.value()), (Ok(()), 0));
+    let finished = observer.take_finished();
+    let outcomes: Vec<_> = finished.iter().map(|f| f.report.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Replayed]);
+    assert_holds(&buffer, [3; 4]);
+}
+
+/// An engine of another runtime would save and restore the memory of that one, so it replays nothing
+/// here, also where the agents have the same name and the same addresses.
+#[test]
+fn an_engine_of_another_runtime_only_passes_on() {
+    let (app, other) = (
+        App::new(PassPlan::Exactly(3)),
+        App::new(PassPlan::Exactly(3)),
+    );
+    let (buffer, elsewhere) = (app.buffer([1; 4]), other.buffer([7; 4]));
+    assert_eq!(buffer.addr(), elsewhere.addr());
+    app.attach(&other.engine);
+    let queue = app.runtime.queue();
+    for n in 1..3 {
+        let signal = queue.launch(&launch(&increment(), &buffer));
+        assert_eq!((signal.wait(), signal.value()), (Ok(()), 0));
+        assert_holds(&buffer, [1 + n; 4]);
+    }
+    assert_holds(&elsewhere, [7; 4]);
+    assert_eq!(
+        (app.log.to_string(), other.log.to_string()),
+        Default::default()
+    );
+
+    app.attach(&app.engine);
+    assert_eq!(queue.launch(&launch(&increment(), &buffer)).wait(), Ok(()));
+    assert_eq!(app.finished().report.outcome, Outcome::Replayed);
+}
+
+/// A launch that nobody passes on runs when it is dropped, and completes once.
+#[test]
+fn a_dropped_target_still_runs() {
+    let app = App::new(PassPlan::Exactly(3));
+    let (queue, buffer) = (app.runtime.queue(), app.buffer([1; 4]));
+    let (target, signal) = queue.target(&launch(&increment(), &buffer));
+    assert_eq!(signal.value(), 1);
+    drop(target);
+    assert_eq!((signal.wait(), signal.value()), (Ok(()), 0));
+    queue.synchronize();
+    assert_eq!(signal.value(), 0);
+    assert_holds(&buffer, [2; 4]);
+    assert_eq!(app.log.to_string(), "");
+}
+
+/// The work of a queue that was dropped is waited for like that of any other, for as long as it runs.
+#[test]
+fn a_dropped_queue_is_drained() {
+    let app = App::limited(PassPlan::Exactly(2), |limits| limits.drain = SHORT);
+    let flag = Flag::default();
+    let _give = GiveAtEnd(flag.clone());
+    let (queue, dropped) = (app.runtime.queue(), app.runtime.queue());
+    let (buffer, other) = (app.buffer([1; 4]), app.buffer([1; 4]));
+    app.engine.set_active(false);
+    let stuck = dropped.launch(&launch(&waiting(&flag, true, |_| true), &other));
+    app.engine.set_active(true);
+    drop(dropped);
+    // Queues that come after it do not make the runtime forget it.
+    drop(app.runtime.queue());
+
+    assert_eq!(queue.launch(&launch(&increment(), &buffer)).wait(), Ok(()));
+    assert_eq!(app.finished().report.reason, Some(Reason::DrainTimeout));
+    flag.give();
+    assert_eq!(stuck.wait(), Ok(()));
+    let launches = app.launch_until_replayed(&queue, &launch(&increment(), &buffer));
+    assert_holds(&buffer, [2 + launches; 4]);
 }

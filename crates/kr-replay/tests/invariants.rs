@@ -2,7 +2,7 @@
 //!
 //! The numbers are those of the list of invariants in ARCHITECTURE.md.
 
-use std::sync::{Arc, Weak, mpsc};
+use std::sync::{Arc, Barrier, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -711,4 +711,35 @@ fn invariant_14_finalized_only_forwards() {
     assert_eq!(rig.log.to_string(), "leave Forward, ran");
     assert_eq!(rig.clock.looks(), looks);
     assert_eq!((launch.signal(), launch.executions()), (0, 1));
+}
+
+/// 14: nor is it lost to threads that switch replay on and off at that moment.
+#[test]
+fn invariant_14_finalizing_wins_every_race() {
+    const SWITCHES: usize = 2_000;
+    for _ in 0..20 {
+        let rig = Rig::new(PassPlan::Exactly(3));
+        let start = Barrier::new(3);
+        let dispatched = thread::scope(|scope| {
+            for active in [true, false] {
+                let (engine, start) = (&rig.engine, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    (0..SWITCHES).for_each(|_| engine.set_active(active));
+                });
+            }
+            start.wait();
+            rig.engine.finalize();
+            // The others may go on switching for a while.
+            rig.dispatch(&rig.launch())
+        });
+        assert_eq!(dispatched, Outcome::Untargeted);
+        assert!(rig.engine.is_finalizing());
+        assert_eq!(rig.dispatch(&rig.launch()), Outcome::Untargeted);
+        assert_eq!(
+            rig.log.to_string(),
+            "leave Forward, ran, leave Forward, ran"
+        );
+        assert!(rig.engine.quiesce(Duration::ZERO));
+    }
 }

@@ -174,3 +174,27 @@ impl std::fmt::Debug for HostRuntime {
         write!(f, "HostRuntime({})", self.0.agent())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    /// However many queues an application makes and drops, the runtime knows those that it has.
+    #[test]
+    fn dropped_queues_are_forgotten() {
+        let runtime = HostRuntime::new(AgentId(0));
+        let kept = runtime.queue();
+        (0..50).for_each(|_| drop(runtime.queue()));
+        // Their threads end when they please.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let mut known = Vec::new();
+        while known.len() != 2 && Instant::now() < deadline {
+            let newest = runtime.queue();
+            let queues = runtime.0.queues.lock();
+            known = queues.iter().map(|(id, _)| *id).collect();
+            assert_eq!((known[0], known.last()), (kept.id(), Some(&newest.id())));
+        }
+        assert_eq!(known.len(), 2);
+    }
+}
