@@ -83,6 +83,8 @@
 mod budget;
 mod commit;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod plan;
 mod priority;
 mod request;
