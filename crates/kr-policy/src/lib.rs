@@ -23,6 +23,8 @@
 mod auto;
 mod facts;
 mod forced;
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod mode;
 mod model;
