@@ -31,6 +31,8 @@ mod descriptor;
 mod dispatch;
 mod emulator;
 mod fault;
+#[doc(hidden)]
+pub mod fuzzing;
 mod isa;
 mod lanes;
 mod memory;

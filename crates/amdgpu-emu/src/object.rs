@@ -89,7 +89,7 @@ pub struct CodeObject {
     span: u64,
     segments: Vec<Segment>,
     /// Where 8 bytes become the object's base plus an offset.
-    relocations: Vec<(u64, u64)>,
+    pub(crate) relocations: Vec<(u64, u64)>,
     kernels: Vec<Kernel>,
     variables: Vec<Variable>,
 }
