@@ -132,9 +132,13 @@ impl<D: Device + Clone> CpuBlit<D> {
         finish(copies, result, time)?;
 
         let before = image.tiers;
-        image.tiers = ByTier::from_fn(|tier| TierState {
-            has_outputs: actions.get(tier).keeps_outputs() && image.outputs.is_some(),
-            ..actions.get(tier).leaves(before.get(tier))
+        image.tiers = ByTier::from_fn(|tier| {
+            let (action, before) = (actions.get(tier), before.get(tier));
+            TierState {
+                has_list: before.has_list || action.hashes(),
+                check_due: *action == Action::CopyListed,
+                has_outputs: action.keeps_outputs() && image.outputs.is_some(),
+            }
         });
         // A comparison says something only if every tier that takes part had what to compare with.
         let compared = |part: fn(Action) -> bool, had: fn(&TierState) -> bool| {
@@ -321,15 +325,6 @@ impl Action {
 
     fn keeps_outputs(self) -> bool {
         self == Self::Hash { keep_outputs: true }
-    }
-
-    /// What then holds for the tier.
-    fn leaves(self, before: &TierState) -> TierState {
-        TierState {
-            has_list: before.has_list || self.hashes(),
-            check_due: self == Self::CopyListed,
-            has_outputs: self.keeps_outputs(),
-        }
     }
 }
 

@@ -110,6 +110,7 @@ where
 mod tests {
     use super::*;
     use kr_types::{AgentId, DeviceAddr};
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
     fn failure(at: u64) -> DeviceError {
         DeviceError::Fault {
@@ -151,12 +152,44 @@ mod tests {
         });
         assert_eq!(result, Err(failure(7)));
         assert_eq!(tally.bytes_hashed, 8);
-        let (tally, result) = each(3, 0..1_000_000u64, |worker, item| {
+    }
+
+    /// An iterator that says when it is gone.
+    struct Items<'a>(std::ops::Range<u64>, &'a AtomicBool);
+
+    impl Iterator for Items<'_> {
+        type Item = u64;
+
+        fn next(&mut self) -> Option<u64> {
+            self.0.next()
+        }
+    }
+
+    impl Drop for Items<'_> {
+        fn drop(&mut self) {
+            self.1.store(true, SeqCst);
+        }
+    }
+
+    /// No item is begun after another worker has failed: item 1 ends only when none is left.
+    #[test]
+    fn a_failure_stops_the_other_workers() {
+        let gone = AtomicBool::new(false);
+        let (tally, result) = each(2, Items(0..100, &gone), |worker, item| {
             worker.tally.bytes_hashed += 1;
-            if item >= 7 { Err(failure(7)) } else { Ok(()) }
+            if item == 0 {
+                return Err(failure(item));
+            }
+            for _ in 0..1_000 {
+                if gone.load(SeqCst) {
+                    return Ok(());
+                }
+                thread::sleep(std::time::Duration::from_millis(10));
+            }
+            panic!("items are left after a failure");
         });
-        assert_eq!(result, Err(failure(7)));
-        assert!((8..=10).contains(&tally.bytes_hashed), "{tally:?}");
+        assert_eq!(result, Err(failure(0)));
+        assert!(tally.bytes_hashed <= 2, "{tally:?}");
     }
 
     #[test]
