@@ -8,7 +8,11 @@
 //! vector instruction 4 (one per quarter of a wave) and one on 64-bit floats or of the transcendental unit 16, an LDS
 //! instruction 8, a scalar load 16, a vector memory instruction 64. Workgroups go to the [`COMPUTE_UNITS`] units in
 //! turn, as they start. The dispatch takes [`LAUNCH_CYCLES`] and then as long as the busiest unit.
+//!
+//! The interpreter always counts everything. As on hardware, a profiler gets less at a time: a [`Block`] has only so
+//! many registers, and a [`Selection`] holds what fits.
 
+use std::fmt;
 use std::ops::{Index, IndexMut};
 
 /// Compute units over which the cycle model spreads workgroups.
@@ -150,6 +154,130 @@ impl Counter {
             Self::GrbmGuiActive => "GRBM_GUI_ACTIVE",
         }
     }
+
+    /// The block that counts it.
+    pub const fn block(self) -> Block {
+        match self {
+            Self::Waves
+            | Self::InstsValu
+            | Self::InstsSalu
+            | Self::InstsSmem
+            | Self::InstsVmemRd
+            | Self::InstsVmemWr
+            | Self::InstsFlat
+            | Self::InstsLds
+            | Self::BusyCycles => Block::Sq,
+            Self::GrbmCount | Self::GrbmGuiActive => Block::Grbm,
+        }
+    }
+}
+
+/// A part of the agent that has counter registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Block {
+    /// The sequencer, which issues instructions.
+    Sq,
+    /// The graphics register bus manager, which knows whether the agent is busy.
+    Grbm,
+}
+
+impl Block {
+    /// Every block.
+    pub const ALL: [Self; 2] = [Self::Sq, Self::Grbm];
+
+    /// Counters that it can count at the same time. Fewer than it has, so that more than one pass is needed for all.
+    pub const fn registers(self) -> usize {
+        match self {
+            Self::Sq => 8,
+            Self::Grbm => 2,
+        }
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sq => "SQ",
+            Self::Grbm => "GRBM",
+        })
+    }
+}
+
+/// Counters that are counted at the same time.
+///
+/// Invariant: no block counts more than it has [registers](Block::registers) for.
+///
+/// ```
+/// use amdgpu_emu::Counter;
+/// use amdgpu_emu::counters::{Block, Selection, SelectionError};
+///
+/// let all = Counter::ALL.into_iter().collect::<Vec<_>>();
+/// let too_many = SelectionError::Full { block: Block::Sq, wanted: 9 };
+/// assert_eq!(Selection::new(&all), Err(too_many));
+/// assert!(Selection::new(&all[1..]).is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Selection(u32);
+
+impl Selection {
+    /// These counters; one that is named twice is counted once.
+    ///
+    /// # Errors
+    ///
+    /// A block has too few registers.
+    pub fn new(counters: &[Counter]) -> Result<Self, SelectionError> {
+        let bit = |mask, &counter: &Counter| mask | 1 << counter as u32;
+        Self::from_bits(counters.iter().fold(0, bit))
+    }
+
+    /// The counters whose bits are set; bit 0 is the first one of [`Counter::ALL`].
+    ///
+    /// # Errors
+    ///
+    /// A bit is set for which there is no counter, or a block has too few registers.
+    pub fn from_bits(bits: u32) -> Result<Self, SelectionError> {
+        if bits >> Counter::ALL.len() != 0 {
+            return Err(SelectionError::Unknown(bits));
+        }
+        let selection = Self(bits);
+        for block in Block::ALL {
+            let wanted = selection.iter().filter(|counter| counter.block() == block);
+            let wanted = wanted.count();
+            if wanted > block.registers() {
+                return Err(SelectionError::Full { block, wanted });
+            }
+        }
+        Ok(selection)
+    }
+
+    /// A bit for each counter, as [`from_bits`](Self::from_bits) takes them.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The counters, in the order of [`Counter::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Counter> {
+        let is_set = move |counter: &Counter| self.0 >> *counter as u32 & 1 != 0;
+        Counter::ALL.into_iter().filter(is_set)
+    }
+}
+
+/// Counters that can't be counted at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// A bit that stands for no counter.
+    #[error("counters {0:#x} are selected, there are only {count}", count = Counter::ALL.len())]
+    Unknown(u32),
+    /// A block has too few registers.
+    #[error("{wanted} counters of block {block} are selected, it counts at most {most} at a time", most = block.registers())]
+    Full {
+        /// The block.
+        block: Block,
+        /// Counters of it that were selected.
+        wanted: usize,
+    },
 }
 
 /// The counters of one dispatch, indexed by [`Counter`].
@@ -223,6 +351,42 @@ mod tests {
                 .into_iter()
                 .enumerate()
                 .all(|(i, counter)| counter as usize == i)
+        );
+    }
+
+    /// Every pair of what two blocks may be asked for, against the two limits by themselves.
+    #[test]
+    fn selections_keep_to_the_registers_of_each_block() {
+        for bits in 0..1u32 << Counter::ALL.len() {
+            // The first nine counters are the sequencer's, the other two fit always.
+            let sq = (bits & 0x1ff).count_ones() as usize;
+            let selected = Selection::from_bits(bits);
+            let full = SelectionError::Full {
+                block: Block::Sq,
+                wanted: sq,
+            };
+            assert_eq!(
+                selected,
+                if sq <= 8 {
+                    Ok(Selection(bits))
+                } else {
+                    Err(full)
+                }
+            );
+            if let Ok(selected) = selected {
+                let counters: Vec<Counter> = selected.iter().collect();
+                assert_eq!(counters.len(), bits.count_ones() as usize);
+                assert_eq!(Selection::new(&counters), Ok(selected));
+            }
+        }
+        assert_eq!(
+            Selection::from_bits(1 << 11 | 1),
+            Err(SelectionError::Unknown(0x801))
+        );
+        let text = Selection::from_bits(0x1ff).unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "9 counters of block SQ are selected, it counts at most 8 at a time"
         );
     }
 

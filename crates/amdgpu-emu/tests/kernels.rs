@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use amdgpu_emu::object::CodeObject;
-use amdgpu_emu::{Counter, Dispatch, Emulator, FlatMemory, Memory, Outcome, Scratch};
+use amdgpu_emu::{Counter, Counters, Dispatch, Emulator, FlatMemory, Memory, Outcome, Scratch};
 use support::VERSIONS;
 
 const BASE: u64 = 0x7000_0000_0000;
@@ -53,11 +55,25 @@ impl Agent {
         dispatch
     }
 
+    /// Runs a dispatch to its good end. What it counted is what its trace adds up to, read as text.
     fn run(&self, dispatch: &Dispatch) -> Outcome {
-        let outcome = Emulator::new(&self.memory).run(dispatch);
+        let (mut traced, mut waves) = (Counters::default(), BTreeSet::new());
+        let mut emulator = Emulator::new(&self.memory).trace(|step| {
+            waves.insert((step.place.workgroup, step.place.wave));
+            for &counter in counted_as(&step.instruction.to_string()) {
+                traced[counter] += 1;
+            }
+        });
+        let outcome = emulator.run(dispatch);
+        drop(emulator);
         outcome
             .result
             .unwrap_or_else(|fault| panic!("{fault} {:?}", std::error::Error::source(&fault)));
+        traced[Counter::Waves] = waves.len() as u64;
+        for counter in &Counter::ALL[..8] {
+            let name = counter.name();
+            assert_eq!(outcome.counters[*counter], traced[*counter], "{name}");
+        }
         outcome
     }
 
@@ -80,6 +96,51 @@ impl Agent {
             .collect()
     }
 }
+
+/// What an instruction counts as, by its text alone.
+fn counted_as(text: &str) -> &'static [Counter] {
+    let mnemonic = text.split(' ').next().unwrap_or(text);
+    let kind = mnemonic.split('_').next().unwrap_or(mnemonic);
+    let returns = !mnemonic.contains("atomic") || text.ends_with(" glc");
+    let reads = !mnemonic.contains("store") && returns;
+    match kind {
+        "v" => &[Counter::InstsValu],
+        "ds" => &[Counter::InstsLds],
+        "flat" if reads => &[Counter::InstsVmemRd, Counter::InstsFlat],
+        "flat" => &[Counter::InstsVmemWr, Counter::InstsFlat],
+        "buffer" if mnemonic.contains("inv") || mnemonic.contains("wb") => &[],
+        "global" | "scratch" | "buffer" if reads => &[Counter::InstsVmemRd],
+        "global" | "scratch" | "buffer" => &[Counter::InstsVmemWr],
+        "s" if mnemonic.starts_with("s_load") || mnemonic.starts_with("s_mem") => {
+            &[Counter::InstsSmem]
+        }
+        "s" if mnemonic.starts_with("s_dcache") || mnemonic.starts_with("s_buffer_load") => {
+            &[Counter::InstsSmem]
+        }
+        "s" if CONTROL.iter().any(|prefix| mnemonic.starts_with(prefix)) => &[],
+        "s" => &[Counter::InstsSalu],
+        _ => panic!("{text} is of no kind"),
+    }
+}
+
+/// Beginnings of scalar mnemonics that are neither arithmetic nor memory: the SOPP encoding, and other jumps.
+const CONTROL: [&str; 15] = [
+    "s_barrier",
+    "s_branch",
+    "s_cbranch",
+    "s_endpgm",
+    "s_icache",
+    "s_inst",
+    "s_nop",
+    "s_sendmsg",
+    "s_sethalt",
+    "s_setpc",
+    "s_setprio",
+    "s_sleep",
+    "s_swappc",
+    "s_trap",
+    "s_waitcnt",
+];
 
 /// Arguments one after the other, each on a multiple of its size.
 fn arguments(values: &[&[u8]]) -> Vec<u8> {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use amdgpu_emu::{Counter, Counters};
+use amdgpu_emu::Counters;
+use amdgpu_emu::counters::Selection;
 use parking_lot::Mutex;
 
 use crate::abi::MemoryAccessFault;
@@ -27,6 +28,7 @@ pub(crate) struct Agent {
 #[derive(Debug, Default)]
 struct Counting {
     on: bool,
+    selected: Selection,
     totals: Counters,
 }
 
@@ -56,10 +58,11 @@ impl Agent {
         });
     }
 
-    /// Sets all counters to zero and lets them count.
-    pub(crate) fn start_counting(&self) {
+    /// Sets counters to zero and lets them count.
+    pub(crate) fn start_counting(&self, selected: Selection) {
         *self.counting.lock() = Counting {
             on: true,
+            selected,
             totals: Counters::default(),
         };
     }
@@ -69,17 +72,19 @@ impl Agent {
         self.counting.lock().on = false;
     }
 
-    /// What was counted since the start.
-    pub(crate) fn counted(&self) -> Counters {
-        self.counting.lock().totals
+    /// What was counted since the start, for each counter that was started.
+    pub(crate) fn counted(&self) -> Vec<u64> {
+        let counting = self.counting.lock();
+        let values = counting.selected.iter();
+        values.map(|counter| counting.totals[counter]).collect()
     }
 
     /// Adds a dispatch, if counters are on.
     pub(crate) fn count(&self, dispatch: &Counters) {
         let mut counting = self.counting.lock();
         if counting.on {
-            for counter in Counter::ALL {
-                counting.totals[counter] += dispatch[counter];
+            for (counter, value) in dispatch.iter() {
+                counting.totals[counter] += value;
             }
         }
     }

@@ -265,13 +265,14 @@ impl Aql {
             .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
             .collect();
         let commands = pm4::commands(&words)
-            .map_err(|error| Stop::Queue(Problem::VendorFormat, error.to_string()))?;
+            .map_err(|error| Stop::Queue(Problem::VendorFormat, chain(&error)))?;
         for command in commands {
             match command {
-                Command::Start => self.agent.start_counting(),
+                Command::Start(counters) => self.agent.start_counting(counters),
                 Command::Stop => self.agent.stop_counting(),
                 Command::Read { to } => {
-                    for (at, (_, value)) in (to..).step_by(8).zip(self.agent.counted().iter()) {
+                    for (n, value) in self.agent.counted().into_iter().enumerate() {
+                        let at = to.wrapping_add(8 * n as u64);
                         self.view.store64(at, value)?;
                     }
                 }

@@ -9,11 +9,15 @@
 //! | 0 | PM4 type 3 header of a `NOP` (`0x10`) with 4 dwords of payload: `0xC003_1000` |
 //! | 1 | [`COUNTERS`], "KREC" |
 //! | 2 | 1 to start from zero, 2 to read, 3 to stop |
-//! | 3, 4 | address to read to, low half first; zero otherwise |
+//! | 3, 4 | start: a bit for each counter to count, and 0; read: address to read to, low half first; stop: 0, 0 |
 //!
-//! A read writes every counter as 8 bytes, in the order of [`amdgpu_emu::Counter::ALL`], to memory that the agent can
-//! reach. Counters belong to the agent: dispatches of all its queues count. ROCr's own kernels, where the host does
-//! their work, count nothing.
+//! Bit 0 stands for the first counter of [`amdgpu_emu::Counter::ALL`]. A block counts only as many at a time as it has
+//! [registers](amdgpu_emu::counters::Block::registers); asking for more is an error of the queue. A read writes each
+//! counter that was started as 8 bytes, in ascending order of the bits, to memory that the agent can reach; before the
+//! first start that is nothing. Counters belong to the agent: dispatches of all its queues count. ROCr's own kernels,
+//! where the host does their work, count nothing.
+
+use amdgpu_emu::counters::{Selection, SelectionError};
 
 /// Second dword of a packet for the counters.
 pub(super) const COUNTERS: u32 = 0x4345_524b;
@@ -24,7 +28,7 @@ const ACQUIRE_MEM: u32 = 0x58;
 /// A command to the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    Start,
+    Start(Selection),
     Read { to: u64 },
     Stop,
 }
@@ -38,6 +42,12 @@ pub(super) enum Pm4Error {
     Short { at: usize },
     #[error("the counter packet at dword {at} has operation {operation}, there are 1, 2 and 3")]
     Operation { at: usize, operation: u32 },
+    #[error("the counter packet at dword {at} can't start")]
+    Selection {
+        at: usize,
+        #[source]
+        error: SelectionError,
+    },
 }
 
 /// Reads a command buffer.
@@ -60,7 +70,9 @@ pub(super) fn commands(buffer: &[u32]) -> Result<Vec<Command>, Pm4Error> {
             .ok_or(Pm4Error::Short { at })?;
         if let (NOP, &[COUNTERS, operation, low, high]) = (opcode, payload) {
             commands.push(match operation {
-                1 => Command::Start,
+                1 => Selection::from_bits(low)
+                    .map(Command::Start)
+                    .map_err(|error| Pm4Error::Selection { at, error })?,
                 2 => Command::Read {
                     to: u64::from(low) | u64::from(high) << 32,
                 },
@@ -75,6 +87,9 @@ pub(super) fn commands(buffer: &[u32]) -> Result<Vec<Command>, Pm4Error> {
 
 #[cfg(test)]
 mod tests {
+    use amdgpu_emu::Counter;
+    use amdgpu_emu::counters::Block;
+
     use super::*;
 
     #[test]
@@ -91,7 +106,7 @@ mod tests {
             0xc003_1000,
             COUNTERS,
             1,
-            0,
+            0x405,
             0,
             0xc001_1000,
             COUNTERS,
@@ -107,12 +122,14 @@ mod tests {
             0,
             0,
         ];
+        let some = [Counter::Waves, Counter::InstsSalu, Counter::GrbmGuiActive];
+        let some = Selection::new(&some).unwrap();
         let read = Command::Read {
             to: 0x7f00_0000_0010,
         };
         assert_eq!(
             commands(&buffer),
-            Ok(vec![Command::Start, read, Command::Stop])
+            Ok(vec![Command::Start(some), read, Command::Stop])
         );
         assert_eq!(commands(&[]), Ok(vec![]));
     }
@@ -129,6 +146,14 @@ mod tests {
                 at: 0,
                 operation: 9
             })
+        );
+        let error = SelectionError::Full {
+            block: Block::Sq,
+            wanted: 9,
+        };
+        assert_eq!(
+            commands(&[0xc003_1000, COUNTERS, 1, 0x7ff, 0]),
+            Err(Pm4Error::Selection { at: 0, error })
         );
         // A write to a register, and a packet of type 0.
         assert_eq!(

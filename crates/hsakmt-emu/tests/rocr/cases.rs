@@ -24,6 +24,8 @@ pub(crate) struct Case {
 pub(crate) enum End {
     /// With success.
     Well,
+    /// With success, after all of these texts on standard error.
+    Said(&'static [&'static str]),
     /// Aborted by ROCr, with a text on standard error.
     Aborted(&'static str),
 }
@@ -108,6 +110,16 @@ pub(crate) const CASES: &[Case] = &[
     case("scratch", &[], scratch),
     case("time_stamps", &[], time_stamps),
     case("counters", &[], counters),
+    Case {
+        name: "counters_beyond_the_registers",
+        vars: &[],
+        end: End::Said(&[
+            "9 counters of block SQ are selected, it counts at most 8 at a time",
+            "counters 0x801 are selected, there are only 11",
+            "dword 0 of the command buffer, 0xc0017600, starts no packet that is emulated",
+        ]),
+        run: counters_beyond_the_registers,
+    },
     case("masks_and_priorities", &[], masks_and_priorities),
     case("queue_errors", &[], queue_errors),
     case("queue_errors_as_exceptions", EXCEPTIONS, queue_errors),
@@ -956,46 +968,86 @@ fn commands(buffer: &[u32], done: hsa_signal_t) -> [u32; 16] {
     words
 }
 
+/// The agent's counters, as a profiling library drives them on a queue.
+struct Counting<'a> {
+    queue: &'a Queue<'a>,
+    values: &'static [u64],
+}
+
+impl<'a> Counting<'a> {
+    fn on(queue: &'a Queue<'a>) -> Self {
+        let values = queue.hsa.shared::<u64>(11);
+        Self { queue, values }
+    }
+
+    /// Runs one command, without waiting.
+    fn command(&self, operation: u32, low: u32, high: u32) -> hsa_signal_t {
+        let buffer = self.queue.hsa.shared::<u32>(5);
+        buffer.copy_from_slice(&[0xc003_1000, 0x4345_524b, operation, low, high]);
+        let done = self.queue.hsa.signal(1);
+        self.queue.submit(commands(buffer, done));
+        done
+    }
+
+    /// Starts counters: bit 0 is the first of `amdgpu_emu::Counter`.
+    fn start(&self, bits: u32) {
+        self.queue.hsa.wait(self.command(1, bits, 0));
+    }
+
+    fn stop(&self) {
+        self.queue.hsa.wait(self.command(3, 0, 0));
+    }
+
+    /// The counters that were started, and zeros behind them.
+    fn read(&self) -> &'static [u64] {
+        let at = address(self.values.as_ptr());
+        let done = self.command(2, at as u32, (at >> 32) as u32);
+        self.queue.hsa.wait(done);
+        self.values
+    }
+}
+
 fn counters() {
-    const MAGIC: u32 = 0x4345_524b;
     let hsa = Hsa::new();
     let queue = hsa.queue(hsa.gpu());
-    let values = hsa.shared::<u64>(11);
-    let at = address(values.as_ptr());
-    let buffer = |words: &[u32]| {
-        let buffer = hsa.shared::<u32>(words.len());
-        buffer.copy_from_slice(words);
-        &*buffer
-    };
-    let start = buffer(&[0xc003_1000, MAGIC, 1, 0, 0]);
-    let read = buffer(&[0xc003_1000, MAGIC, 2, at as u32, (at >> 32) as u32]);
-    let stop = buffer(&[0xc003_1000, MAGIC, 3, 0, 0]);
+    let counting = Counting::on(&queue);
+    assert_eq!(counting.read(), [0; 11], "nothing was started");
     // Three scalar moves on each of 6 waves, between start and stop; then some that are not counted.
     let kernel = hsa.assemble(&[0xbe84_0080, 0xbe84_0080, 0xbe84_0080, 0xbf81_0000]);
     queue.run(&kernel, 64, 64, &[]);
-    let none = hsa_signal_t::default();
-    queue.submit(commands(start, none));
+    // Waves, vector, scalar and busy cycles of SQ, and both counters of GRBM.
+    counting.start(0x707);
     queue.run(&kernel, 6 * 64, 128, &[]);
-    queue.submit(commands(read, none));
-    queue.submit(commands(stop, none));
+    let values = counting.read();
+    assert_eq!(values[..3], [6, 0, 18]);
+    assert_eq!(
+        values[3] + 1000,
+        values[4],
+        "cycles without and with the launch"
+    );
+    assert_eq!(values[4..], [values[4], values[4], 0, 0, 0, 0, 0][..]);
+    counting.stop();
     queue.run(&kernel, 64, 64, &[]);
-    assert_eq!(
-        (values[0], values[2]),
-        (6, 18),
-        "waves and scalar instructions"
-    );
-    assert_eq!(
-        (values[1], values[4]),
-        (0, 0),
-        "vector instructions and reads"
-    );
     let before = values.to_vec();
-    let done = hsa.signal(1);
-    queue.submit(commands(read, done));
-    hsa.wait(done);
-    assert_eq!(values, before, "stopped counters stay");
+    assert_eq!(counting.read(), before, "stopped counters stay");
+    drop(queue);
+    hsa.shut_down();
+}
+
+fn counters_beyond_the_registers() {
+    let hsa = Hsa::new();
+    let none = hsa_signal_t::default();
+    // Eight counters of SQ and two of GRBM fit; a ninth of SQ does not, nor does one that nobody knows.
+    let queue = hsa.queue(hsa.gpu());
+    Counting::on(&queue).start(0x6ff);
+    for bits in [0x7ff, 0x801] {
+        let queue = hsa.queue(hsa.gpu());
+        Counting::on(&queue).command(1, bits, 0);
+        assert_eq!(queue.error(), hsa_status_t::ERROR_INVALID_PACKET_FORMAT);
+    }
     // A command that nobody emulates is an error, not a hang.
-    let register = buffer(&[0xc001_7600, 0, 0]);
+    let register = hsa.shared::<u32>(3);
+    register.copy_from_slice(&[0xc001_7600, 0, 0]);
     queue.submit(commands(register, none));
     assert_eq!(queue.error(), hsa_status_t::ERROR_INVALID_PACKET_FORMAT);
     drop(queue);
@@ -1005,28 +1057,14 @@ fn counters() {
 fn copies_are_interpreted(interpreted: bool) {
     let hsa = Hsa::new();
     let queue = hsa.queue(hsa.gpu());
-    let values = hsa.shared::<u64>(11);
-    let at = address(values.as_ptr());
+    let counting = Counting::on(&queue);
     let vram = hsa.vram::<u32>(hsa.gpu(), 1000);
-    let packet = |operation, at: u64| {
-        let buffer = hsa.shared::<u32>(5);
-        buffer.copy_from_slice(&[
-            0xc003_1000,
-            0x4345_524b,
-            operation,
-            at as u32,
-            (at >> 32) as u32,
-        ]);
-        let done = hsa.signal(1);
-        queue.submit(commands(buffer, done));
-        hsa.wait(done);
-    };
-    packet(1, 0);
+    counting.start(1);
     hsa.upload(vram, &[5; 1000]);
     assert_eq!(hsa.download(vram, 1000), [5; 1000]);
     ok!(hsa, hsa_amd_memory_fill(vram.cast(), 6, 1000));
-    packet(2, at);
-    assert_eq!(values[0] > 0, interpreted, "{} waves", values[0]);
+    let waves = counting.read()[0];
+    assert_eq!(waves > 0, interpreted, "{waves} waves");
     drop(queue);
     hsa.shut_down();
 }

@@ -120,11 +120,15 @@ fn command(name: &str, vars: &[(&str, &str)], library: &Path) -> Command {
 fn run(case: &Case, library: &Path) -> Result<(), Failed> {
     let output = output(&mut command(case.name, case.vars, library));
     let errors = String::from_utf8_lossy(&output.stderr);
-    let (ended, expected) = match case.end {
-        End::Well => (output.status.success(), ""),
-        End::Aborted(text) => (output.status.signal() == Some(libc::SIGABRT), text),
+    let (ended, said) = match &case.end {
+        End::Well => (output.status.success(), &[][..]),
+        End::Said(texts) => (output.status.success(), *texts),
+        End::Aborted(text) => (
+            output.status.signal() == Some(libc::SIGABRT),
+            std::slice::from_ref(text),
+        ),
     };
-    if ended && errors.contains(expected) {
+    if ended && said.iter().all(|text| errors.contains(text)) {
         return Ok(());
     }
     let printed = String::from_utf8_lossy(&output.stdout);
