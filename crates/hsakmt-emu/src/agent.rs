@@ -12,6 +12,7 @@ use crate::events::Events;
 use crate::host::PAGE;
 use crate::pages::Agents;
 use crate::space::Space;
+use crate::trace::Trace;
 use crate::view::View;
 
 /// One agent.
@@ -21,6 +22,7 @@ pub(crate) struct Agent {
     pub(crate) config: Config,
     pub(crate) space: Arc<Space>,
     pub(crate) events: Arc<Events>,
+    pub(crate) trace: Option<Arc<Trace>>,
     counting: Mutex<Counting>,
 }
 
@@ -33,12 +35,19 @@ struct Counting {
 }
 
 impl Agent {
-    pub(crate) fn new(node: u32, config: Config, space: Arc<Space>, events: Arc<Events>) -> Self {
+    pub(crate) fn new(
+        node: u32,
+        config: Config,
+        space: Arc<Space>,
+        events: Arc<Events>,
+        trace: Option<Arc<Trace>>,
+    ) -> Self {
         Self {
             node,
             config,
             space,
             events,
+            trace,
             counting: Mutex::default(),
         }
     }

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
 
 /// Most agents.
 pub(crate) const MAX_AGENTS: u32 = 8;
@@ -21,7 +22,7 @@ pub(crate) struct Variable {
 }
 
 /// Every variable that is read.
-pub(crate) const VARIABLES: [Variable; 9] = [
+pub(crate) const VARIABLES: [Variable; 10] = [
     Variable {
         name: "KR_EMU_HELP",
         default: "0",
@@ -76,6 +77,12 @@ pub(crate) const VARIABLES: [Variable; 9] = [
         values: "quiet, errors, calls, packets",
         meaning: "what is written to standard error; each value includes those before it",
     },
+    Variable {
+        name: "KR_EMU_TRACE",
+        default: "0",
+        values: "0, 1 or a path with a /",
+        meaning: "list each wave instruction that is interpreted, on standard error or at the end of a file",
+    },
 ];
 
 /// How ROCr's own kernels run.
@@ -101,6 +108,14 @@ pub(crate) enum Log {
     Packets,
 }
 
+/// Where executed wave instructions are listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trace {
+    Off,
+    StandardError,
+    File(PathBuf),
+}
+
 /// The emulated machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
@@ -113,6 +128,7 @@ pub(crate) struct Config {
     pub(crate) budget: Option<NonZeroU64>,
     pub(crate) no_progress: Option<NonZeroU32>,
     pub(crate) log: Log,
+    pub(crate) trace: Trace,
 }
 
 /// A variable that is not understood.
@@ -140,6 +156,7 @@ impl Default for Config {
             budget: None,
             no_progress: None,
             log: Log::Errors,
+            trace: Trace::Off,
         }
     }
 }
@@ -208,6 +225,15 @@ impl Config {
                     _ => return None,
                 };
             }
+            "KR_EMU_TRACE" => {
+                self.trace = match value {
+                    "0" => Trace::Off,
+                    "1" => Trace::StandardError,
+                    // So that a slip of the pen does not become a file.
+                    path if path.contains('/') => Trace::File(path.into()),
+                    _ => return None,
+                };
+            }
             _ => return None,
         }
         Some(())
@@ -269,7 +295,9 @@ mod tests {
             "5",
             "6",
             "packets",
+            "./trace",
         ];
+        assert_eq!(changed.len(), VARIABLES.len());
         for (variable, value) in VARIABLES.iter().zip(changed) {
             let config = read(&[(variable.name, value)]).unwrap();
             assert_ne!(config, Config::default(), "{}", variable.name);
@@ -285,6 +313,7 @@ mod tests {
             ("KR_EMU_COMPUTE_UNITS", "12"),
             ("KR_EMU_BLITS", "fast"),
             ("KR_EMU_BUDGET", "-1"),
+            ("KR_EMU_TRACE", "yes"),
         ] {
             let error = read(&[(name, value)]).unwrap_err();
             assert!(

@@ -14,6 +14,7 @@ use crate::log;
 use crate::queue::{Queue, Request};
 use crate::space::Space;
 use crate::topology::Topology;
+use crate::trace::Trace;
 use crate::{abi, host};
 
 /// The driver while it is open.
@@ -63,12 +64,14 @@ impl Driver {
             config.vram_bytes,
         )?);
         let events = Arc::new(Events::new(&space)?);
+        let trace = Trace::open(&config.trace)?.map(Arc::new);
         let agent = |node| {
             Arc::new(Agent::new(
                 node,
                 config.clone(),
                 space.clone(),
                 events.clone(),
+                trace.clone(),
             ))
         };
         let agents = (1..=config.agents).map(agent).collect();

@@ -151,8 +151,8 @@ fn pointer(address: u64) -> *mut c_void {
 thunk! {
     /// Opens the driver; `KR_EMU_*` variables are read now.
     fn hsaKmtOpenKFD() {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        Driver::open(std::env::vars_os().filter_map(text))
+        let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+        Driver::open(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
     }
 
     /// Closes the driver.

@@ -11,7 +11,7 @@
 //!               ├─ topology, config             what the machine says it is
 //!               ├─ space ─ pages ─ heap ─ host  memory, and who reaches it; managed
 //!               ├─ events                       how agents wake the host
-//!               └─ queue: aql, sdma, blit, pm4  packets ─ view ─ amdgpu_emu::Emulator
+//!               └─ queue: aql, sdma, blit, pm4  packets ─ view ─ amdgpu_emu::Emulator ─ trace
 //! ```
 //!
 //! Invariants
@@ -41,5 +41,6 @@ mod pages;
 mod queue;
 mod space;
 mod topology;
+mod trace;
 #[allow(unsafe_code, reason = "meets the contract of `host`")]
 mod view;

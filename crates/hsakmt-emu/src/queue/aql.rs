@@ -360,13 +360,17 @@ impl Aql {
             ..Limits::default()
         };
         let events = &self.agent.events;
-        Emulator::new(&self.view)
+        let mut emulator = Emulator::new(&self.view)
             .limits(limits)
             .clock(self.cycles)
             .cancel(cancel)
             // An event that is gone by now has nobody who waits for it.
-            .interrupt(|event| drop(events.raise(event)))
-            .run(dispatch)
+            .interrupt(|event| drop(events.raise(event)));
+        if let Some(trace) = &self.agent.trace {
+            let mut lines = trace.dispatch(self.agent.node, self.id, self.next);
+            emulator = emulator.trace(move |step| lines.add(step));
+        }
+        emulator.run(dispatch)
     }
 
     fn complete(

@@ -44,7 +44,7 @@ impl Bench {
         };
         let space = Arc::new(Space::new(1, 1 << 24, 1 << 24).unwrap());
         let events = Arc::new(Events::new(&space).unwrap());
-        let agent = Arc::new(Agent::new(1, config, space.clone(), events));
+        let agent = Arc::new(Agent::new(1, config, space.clone(), events, None));
         let base = space.allocate(0, BLOCK, MemFlags::default(), None).unwrap();
         space.map(base, BLOCK, None).unwrap();
         let host = View::new(space, Agents::of(1));

@@ -109,6 +109,17 @@ pub(crate) const CASES: &[Case] = &[
     case("kernel_wakes_the_host", &[], kernel_wakes_the_host),
     case("scratch", &[], scratch),
     case("time_stamps", &[], time_stamps),
+    case("trace", &[("KR_EMU_TRACE", TRACE)], trace),
+    Case {
+        name: "trace_on_standard_error",
+        vars: &[("KR_EMU_TRACE", "1"), ("KR_EMU_AGENTS", "2")],
+        end: End::Said(&[
+            "agent 2 queue ",
+            " group 0,0,0 wave 0 pc 0x",
+            " exec 0000000000000007 s_endpgm\n",
+        ]),
+        run: trace_on_standard_error,
+    },
     case("counters", &[], counters),
     Case {
         name: "counters_beyond_the_registers",
@@ -1005,6 +1016,114 @@ impl<'a> Counting<'a> {
         self.queue.hsa.wait(done);
         self.values
     }
+}
+
+/// Where the case `trace` has its trace.
+const TRACE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/hsakmt-emu-trace.txt");
+
+/// Whether a line of a trace is a vector, scalar or scalar memory instruction, or reads or writes vector memory, as far
+/// as `saxpy` has them.
+fn class(text: &str) -> Option<usize> {
+    let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
+    match text {
+        _ if is(&["v_"]) => Some(0),
+        _ if is(&["s_load"]) => Some(2),
+        _ if is(&["s_waitcnt", "s_cbranch", "s_endpgm"]) => None,
+        _ if is(&["s_"]) => Some(1),
+        _ if is(&["global_load"]) => Some(3),
+        _ if is(&["global_store"]) => Some(4),
+        _ => panic!("{text} is not in the kernel"),
+    }
+}
+
+/// The trace of a kernel has a line for each instruction that is counted, and shows where and on which lanes it ran.
+fn trace() {
+    // The driver adds to what is there.
+    let _ = std::fs::remove_file(TRACE);
+    assert!(!Path::new(TRACE).exists());
+    let hsa = Hsa::new();
+    let gpu = hsa.gpu();
+    let queue = hsa.queue(gpu);
+    let kernel = hsa.kernel(gpu, &object("saxpy.v4.co"), "saxpy");
+    let (y, x) = (hsa.shared::<f32>(264), hsa.shared::<f32>(264));
+    let counting = Counting::on(&queue);
+    counting.start(0x3f);
+    // Five waves in three groups, the last of them with 36 lanes, all but 8 of which are off from the branch on.
+    let arguments = [
+        address(y.as_ptr()),
+        address(x.as_ptr()),
+        u64::from(1.5f32.to_bits()) | 264 << 32,
+    ];
+    queue.run(&kernel, 292, 128, &arguments);
+    let counted = counting.read();
+
+    let text = std::fs::read_to_string(TRACE).expect("the driver wrote it");
+    let lines: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.splitn(15, ' ').collect())
+        .collect();
+    let (mut classes, mut others) = ([0; 5], 0);
+    for line in &lines {
+        let [
+            "agent",
+            "1",
+            "queue",
+            _,
+            "packet",
+            packet,
+            "group",
+            _,
+            "wave",
+            _,
+            "pc",
+            _,
+            "exec",
+            _,
+            text,
+        ] = line[..]
+        else {
+            panic!("{line:?}")
+        };
+        assert_eq!(packet, "1", "the first packet starts the counters");
+        match class(text) {
+            Some(class) => classes[class] += 1,
+            None => others += 1,
+        }
+    }
+    assert_eq!((counted[0], &counted[1..6]), (5, &classes[..]));
+    // Two waits for arguments and one for data, a branch and an end on each wave.
+    assert_eq!(others, 5 * 5);
+    assert_eq!(lines.len() as u64, counted[1..6].iter().sum::<u64>() + 25);
+
+    for (group, wave, items, active) in [
+        ("0,0,0", "0", u64::MAX, u64::MAX),
+        ("1,0,0", "1", u64::MAX, u64::MAX),
+        ("2,0,0", "0", (1 << 36) - 1, 0xff),
+    ] {
+        let mut of_wave = lines
+            .iter()
+            .filter(|line| line[7] == group && line[9] == wave);
+        let (first, last) = (of_wave.next(), of_wave.next_back());
+        let (first, last) = (first.expect("it ran"), last.expect("it ended"));
+        assert_eq!(
+            first[13..],
+            [&format!("{items:016x}"), "s_load_dword s2, s[4:5], 0x4"]
+        );
+        assert_eq!(last[13..], [&format!("{active:016x}"), "s_endpgm"]);
+        // The kernel ends 128 bytes behind its entry.
+        let pc = |line: &[&str]| u64::from_str_radix(&line[11][2..], 16).expect("an address");
+        assert_eq!(pc(last) - pc(first), 0x80);
+    }
+    drop(queue);
+    hsa.shut_down();
+}
+
+fn trace_on_standard_error() {
+    let hsa = Hsa::new();
+    let queue = hsa.queue(hsa.gpus[1]);
+    queue.run(&hsa.assemble(&[0xbf81_0000]), 3, 64, &[]);
+    drop(queue);
+    hsa.shut_down();
 }
 
 fn counters() {
