@@ -322,6 +322,10 @@ impl<O: Observer> Engine<O> {
     /// Waits until no dispatch is under way, which only ends if replay is off. `false`: one still
     /// is after `limit`. Before an engine is dropped, so that another can be built, turn replay off
     /// and wait here.
+    ///
+    /// What had not been seen to end when an engine is dropped, nobody sees end any more: copies that
+    /// outlived their limit, or a pass that could not be stopped. The memory that they may write
+    /// stays held, and the next engine declines on that agent.
     pub fn quiesce(&self, limit: Duration) -> bool {
         let start = Instant::now();
         while !self.switch.is_quiet() {

@@ -131,23 +131,39 @@ impl<D: Device, B: BlitEngine> Memory<D, B> {
     }
 }
 
-/// An arena that copies may still touch.
+/// A block, if there is one, that copies may be touching. Freed it could be handed out while they
+/// still write it; so unless it is taken out, because they have ended, it is leaked: also by a blit
+/// engine that panics, which does not say what it has left on its way.
+struct InUse<K>(Option<K>);
+
+impl<K> InUse<K> {
+    fn take(&mut self) -> Option<K> {
+        self.0.take()
+    }
+}
+
+impl<K> Drop for InUse<K> {
+    fn drop(&mut self) {
+        std::mem::forget(self.0.take());
+    }
+}
+
+/// An arena that copies which outlived their limit may still touch.
 struct Quarantined<K, U: Unfinished> {
-    arena: Option<K>,
+    arena: InUse<K>,
     unfinished: U,
 }
 
 impl<K, U: Unfinished> Drop for Quarantined<K, U> {
     fn drop(&mut self) {
-        if !self.unfinished.is_finished() {
-            // Freed memory could be handed out while the copies still write it; leaked it cannot.
-            std::mem::forget(self.arena.take());
+        if self.unfinished.is_finished() {
+            drop(self.arena.take());
         }
     }
 }
 
 impl<D: Device, B: BlitEngine> Shared<D, B> {
-    fn quarantine(&self, arena: Option<D::Block>, unfinished: B::Unfinished) {
+    fn quarantine(&self, arena: InUse<D::Block>, unfinished: B::Unfinished) {
         self.quarantine
             .lock()
             .push(Quarantined { arena, unfinished });
@@ -158,11 +174,14 @@ impl<D: Device, B: BlitEngine> Shared<D, B> {
     fn ended(
         &self,
         operation: &str,
-        arena: Option<D::Block>,
+        mut arena: InUse<D::Block>,
         error: BlitError<B::Unfinished>,
     ) -> String {
         match error {
-            BlitError::Failed(error) => format!("{operation} failed: {}", in_full(&error)),
+            BlitError::Failed(error) => {
+                drop(arena.take());
+                format!("{operation} failed: {}", in_full(&error))
+            }
             BlitError::TimedOut { limit, unfinished } => {
                 self.quarantine(arena, unfinished);
                 format!("{operation} did not end within {limit:?}")
@@ -255,13 +274,14 @@ impl<D: Device, B: BlitEngine> AgentMemory for Memory<D, B> {
             None => Vec::new(),
             Some(arena) => extents(regions, arena.addr(), arena.tier()).map_err(place)?,
         };
+        let mut arena = InUse(arena);
         // SAFETY: live sides: the caller's window holds all `regions`. Saved sides: extents of
         // `arena`, which is ours, disjoint, and kept until the copies have ended: in the snapshot
-        // or, if they outlive the limit, in quarantine.
+        // or, if they outlive the limit, in quarantine; for ever if the call panics.
         match unsafe { self.0.blit.capture(extents, limit) } {
             Ok(image) => Ok(Box::new(Saved {
                 memory: self.0.clone(),
-                arena,
+                arena: arena.take(),
                 image,
             })),
             Err(error) => {
@@ -290,13 +310,14 @@ impl<D: Device, B: BlitEngine> Snapshot for Saved<D, B> {
             arena,
             image,
         } = *self;
+        let mut arena = InUse(arena);
         // SAFETY: `alive` admits only regions that the caller's window holds; the saved side is
         // kept as in `capture`.
         match unsafe { memory.blit.restore(image, mode, alive, limit) } {
             Ok(restored) => {
                 let saved = Self {
                     memory,
-                    arena,
+                    arena: arena.take(),
                     image: restored.image,
                 };
                 Ok((Box::new(saved), restored.bytes_copied))
@@ -310,7 +331,10 @@ impl<D: Device, B: BlitEngine> Snapshot for Saved<D, B> {
                 let cause = in_full(&source);
                 // SAFETY: as above, and nothing of the failed restore runs any more.
                 match unsafe { memory.blit.rescue(torn, alive, limit) } {
-                    Ok(_) => Err(NotRestored::Rescued(cause)),
+                    Ok(_) => {
+                        drop(arena.take());
+                        Err(NotRestored::Rescued(cause))
+                    }
                     Err(error) => {
                         let too = memory.ended("a copy by the host", arena, error);
                         Err(NotRestored::Torn(format!("{cause}; {too}")))
@@ -330,12 +354,13 @@ impl<D: Device, B: BlitEngine> Snapshot for Saved<D, B> {
             arena,
             image,
         } = *self;
+        let mut arena = InUse(arena);
         // SAFETY: as for `restore`.
         match unsafe { memory.blit.verify(image, alive, limit) } {
             Ok((image, verdict)) => {
                 let saved = Self {
                     memory,
-                    arena,
+                    arena: arena.take(),
                     image,
                 };
                 Ok((Box::new(saved), verdict))

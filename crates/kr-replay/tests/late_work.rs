@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use kr_device::host::HostDevice;
+use kr_device::host::{Fault, HostDevice};
 use kr_replay::host::HostBuffer;
 use kr_replay::{Leave, Limits, PassPlan};
 use kr_testkit::replay::{BlitCall, BlitStep, Call, Launch, Refusal, Rig, Step};
@@ -114,7 +114,29 @@ fn late_copies_touch_nothing_that_came_after() {
     }
 }
 
-/// The same with copies of a device that really stand still.
+/// Late copies that fail have ended as well: what they touched is let go.
+#[test]
+fn late_copies_that_fail_have_ended() {
+    for late in LATE {
+        let rig = late.happen();
+        for fault in [Fault::Submit, Fault::Copy, Fault::Read] {
+            rig.runtime.device().fail_nth(fault, 0);
+        }
+        let buffer = free_and_reuse(&rig);
+        rig.blit.finish_copies();
+        rig.engine.settle();
+        let app_bytes = rig.memory.len_bytes();
+        assert_eq!(
+            used_bytes(rig.runtime.device()),
+            app_bytes,
+            "{}",
+            late.calls
+        );
+        assert_untouched(&buffer);
+    }
+}
+
+/// Copies of a device that really stand still are waited for like those of a script.
 #[test]
 fn real_copies_are_quarantined_too() {
     let rig = Rig::with(PassPlan::Exactly(2), |builder| {

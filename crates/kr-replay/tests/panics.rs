@@ -78,6 +78,40 @@ fn a_panic_of_the_blit_engine_leaves_the_target() {
     }
 }
 
+/// A blit engine that panics may have left copies on their way: what they touch, the arena and the
+/// application's memory, is not handed out again.
+#[test]
+fn a_panic_of_the_blit_engine_frees_nothing_under_its_copies() {
+    let calls = [
+        &[(BlitCall::Capture, false)][..],
+        &[(BlitCall::Restore, false)],
+        &[(BlitCall::Restore, true), (BlitCall::Rescue, false)],
+        &[(BlitCall::Verify, false)],
+    ];
+    for steps in calls {
+        let rig = Rig::new(PassPlan::Exactly(2));
+        for (call, fails) in steps {
+            let step = match fails {
+                true => BlitStep::Fail,
+                false => BlitStep::PanicMidway,
+            };
+            rig.blit.on(*call, step);
+        }
+        rig.dispatch(&rig.launch());
+        assert_eq!(rig.finished().report.reason, Some(Reason::QueueError));
+        let kept = rig.engine_bytes();
+        assert!(kept >= rig.memory.len_bytes(), "{steps:?}: {kept} bytes");
+        rig.memory.free(2);
+        let buffer = rig.runtime.alloc(4100).unwrap();
+        let device = rig.runtime.device();
+        device.write_bytes(buffer.addr(), &[0xee; 4100]).unwrap();
+        // It would panic if memory were gone.
+        rig.blit.finish_copies();
+        assert!(buffer.read::<u8>().unwrap() == [0xee; 4100], "{steps:?}");
+        rig.assert_quarantined();
+    }
+}
+
 /// A backend that panics when it is asked whether the launch can be replayed at all is no exception.
 #[test]
 fn a_panic_of_the_backend_before_the_window_does_not_come_out() {

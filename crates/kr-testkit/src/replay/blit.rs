@@ -39,6 +39,8 @@ pub enum BlitStep {
     TimeOut,
     /// Panics before it does anything.
     Panic,
+    /// As [`TimeOut`](Self::TimeOut), but panics instead of reporting it.
+    PanicMidway,
     /// Answers a [`BlitEngine::verify`] with this.
     Verdict(Verdict),
     /// Runs this, then succeeds.
@@ -61,6 +63,7 @@ struct Shared {
     log: Log,
     script: Script<BlitCall, BlitStep>,
     late: Mutex<Vec<Late>>,
+    panics_midway: AtomicBool,
     unlisted: Mutex<Option<DeviceAddr>>,
     bytes_per_tile: u64,
 }
@@ -79,6 +82,7 @@ impl ScriptedBlit {
             log: log.clone(),
             script: Script::new(),
             late: Mutex::default(),
+            panics_midway: AtomicBool::new(false),
             unlisted: Mutex::default(),
             bytes_per_tile,
         }))
@@ -121,6 +125,10 @@ impl ScriptedBlit {
                 Ok(None)
             }
             Some(BlitStep::Panic) => panic!("scripted panic in {call:?}"),
+            Some(BlitStep::PanicMidway) => {
+                self.0.panics_midway.store(true, SeqCst);
+                Ok(Some(BlitStep::TimeOut))
+            }
             Some(BlitStep::Fail) => Err(DeviceError::Failed {
                 agent: self.0.device.agent(),
                 operation: "blit",
@@ -130,6 +138,8 @@ impl ScriptedBlit {
         }
     }
 
+    /// Puts `copies` off until [`finish_copies`](Self::finish_copies), and panics if the script says
+    /// so.
     fn unfinished(
         &self,
         copies: impl FnOnce() -> Result<(), DeviceError> + Send + 'static,
@@ -139,6 +149,9 @@ impl ScriptedBlit {
             copies: Box::new(copies),
             finished: finished.clone(),
         });
+        if self.0.panics_midway.swap(false, SeqCst) {
+            panic!("scripted panic with copies on the way");
+        }
         Running::Scripted(finished)
     }
 
