@@ -52,8 +52,10 @@ impl<T: ReplayTarget> Held<T> {
 
 impl<T: ReplayTarget> Drop for Held<T> {
     fn drop(&mut self) {
-        if let Some(target) = self.target.take() {
-            target.leave(self.how);
+        if let Some(target) = self.target.take()
+            && let Err(panic) = guarded(|| target.leave(self.how))
+        {
+            tracing::error!(panic, how = ?self.how, "leaving a launch panicked");
         }
     }
 }

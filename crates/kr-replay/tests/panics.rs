@@ -125,6 +125,20 @@ fn a_panic_of_the_backend_before_the_window_does_not_come_out() {
     assert_eq!(rig.memory.runs(), Some(2));
 }
 
+/// A backend that panics while it is left keeps that to itself; the agent is free for the next one.
+#[test]
+fn a_panic_of_leave_does_not_come_out() {
+    for (passes, outcome) in [(2, Replayed), (1, Outcome::OptedOut)] {
+        let rig = Rig::new(PassPlan::Exactly(passes));
+        let panic = || panic_any("scripted panic in leave");
+        let launch = rig.launch().on(Call::Leave, Step::Run(Box::new(panic)));
+        assert_eq!(rig.dispatch(&launch), outcome);
+        let next = rig.launch();
+        assert_eq!(rig.dispatch(&next), outcome);
+        assert_eq!(next.signal(), 0);
+    }
+}
+
 /// What a panic throws may panic itself when it is dropped.
 #[test]
 fn a_panic_within_a_panic_does_not_come_out() {
