@@ -6,14 +6,7 @@
 //!
 //! Results are those of an *emulated* gfx90a. What follows is not modelled, and nothing about it can be learnt here:
 //!
-//! - time: cycles come from the simple model in [`counters`], and only exist to be repeatable; so do the clocks;
-//! - caches, coherence and missing waits: every access is coherent and complete when its instruction ends;
-//! - data races: waves take turns in a fixed order, so a race always has the same winner;
-//! - the last bits of `v_rcp`, `v_rsq`, `v_sqrt`, `v_exp`, `v_log`, `v_sin`, `v_cos`: rounded correctly here where the
-//!   hardware approximates; and sign and payload of a NaN that an operation makes;
-//! - rounding other than to nearest even, float exceptions, trap handlers, waves of 32 lanes;
-//! - matrix instructions, images, scalar stores, buffer atomics, register indexing, global wave sync: they end the
-//!   dispatch with [`Fault::Instruction`], which names them.
+#![doc = include_str!("not-modelled.md")]
 //!
 //! Some things are stricter than hardware, since no compiled program means them: reaching beyond a workgroup's group
 //! memory, beyond the scratch buffer or beyond the registers that the kernel asked for is a fault. Registers and group
@@ -49,3 +42,6 @@ pub use emulator::{Emulator, Limits, Outcome, Step};
 pub use fault::{Fault, Illegal, KernelError, Place};
 pub use isa::{Instruction, Undecodable};
 pub use memory::{Access, AccessFault, FlatMemory, Memory, Refusal};
+
+/// What is not modelled: the list above as a text, for tools that have to say so.
+pub const NOT_MODELLED: &str = include_str!("not-modelled.md");

@@ -1,6 +1,6 @@
 //! What of the emulated machine can be chosen, and the variables that choose it.
 //!
-//! [`VARIABLES`] is the one list of them; `KR_EMU_HELP=1` prints it. A value that is not understood is an error, since
+//! [`VARIABLES`] is the one list of them; `KR_EMU_HELP=1` prints it, and what is not modelled. A value that is not understood is an error, since
 //! a program that was to run on two agents must not run on one.
 
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ pub(crate) const VARIABLES: [Variable; 10] = [
         name: "KR_EMU_HELP",
         default: "0",
         values: "0, 1",
-        meaning: "print this list when the emulated driver is opened",
+        meaning: "print this list, and what is not modelled, when the emulated driver is opened",
     },
     Variable {
         name: "KR_EMU_AGENTS",
@@ -240,7 +240,10 @@ impl Config {
     }
 }
 
-/// The list of variables, for a terminal.
+/// What is not modelled, beside what the interpreter does not model.
+const NOT_MODELLED: &str = include_str!("not-modelled.md");
+
+/// What can be chosen and what can't be had, for a terminal.
 pub(crate) fn help() -> String {
     let mut text = String::from("hsakmt-emu: an emulated gfx90a behind ROCr. Variables:\n");
     for Variable {
@@ -256,7 +259,7 @@ pub(crate) fn help() -> String {
         )
         .expect("a string takes all text");
     }
-    text
+    text + "Not modelled:\n" + amdgpu_emu::NOT_MODELLED + NOT_MODELLED
 }
 
 #[cfg(test)]
@@ -330,12 +333,20 @@ mod tests {
         assert_eq!(read(&[("KR_LOG", "x")]), Ok(Config::default()));
     }
 
-    /// The page about the emulator has a row for each variable that says what the help says.
-    #[test]
-    fn the_page_lists_every_variable() {
+    /// The part of the page about the emulator below a headline.
+    fn section(headline: &str) -> String {
         let page =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/emulated-gpu.md");
         let page = std::fs::read_to_string(page).expect("the page is in the repository");
+        let mut parts = page.split("\n## ");
+        let part = parts.find_map(|part| part.strip_prefix(headline)?.strip_prefix('\n'));
+        part.expect("the page has that headline").to_owned()
+    }
+
+    /// The page has a row for each variable that says what the help says, and no other row.
+    #[test]
+    fn the_page_lists_every_variable() {
+        let section = section("Variables");
         for Variable {
             name,
             default,
@@ -344,7 +355,16 @@ mod tests {
         } in &VARIABLES
         {
             let row = format!("| `{name}` | {default} | {values} | {meaning} |\n");
-            assert!(page.contains(&row), "{row}");
+            assert!(section.contains(&row), "{row}");
         }
+        assert_eq!(section.matches("\n| `").count(), VARIABLES.len());
+    }
+
+    /// What is not modelled stands on the page as in the help, and nothing else does.
+    #[test]
+    fn the_page_lists_what_is_not_modelled() {
+        let list = format!("{}{NOT_MODELLED}", amdgpu_emu::NOT_MODELLED);
+        assert!(help().ends_with(&list));
+        assert_eq!(section("What is not modelled").trim(), list.trim());
     }
 }

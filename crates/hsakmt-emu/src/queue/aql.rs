@@ -74,15 +74,15 @@ enum Done {
 
 /// Why a packet ended the queue.
 enum Stop {
-    /// An access that hit nothing: reported to the process.
-    Memory(AccessFault),
+    /// An access that hit nothing, at this address: reported to the process.
+    Memory(u64, String),
     /// An error of the queue.
     Queue(Problem, String),
 }
 
 impl From<AccessFault> for Stop {
     fn from(fault: AccessFault) -> Self {
-        Self::Memory(fault)
+        Self::Memory(fault.address, chain(&fault))
     }
 }
 
@@ -338,15 +338,7 @@ impl Aql {
                     None,
                     Fault::Memory { fault: access, .. }
                     | Fault::Kernel(KernelError::Unreadable(access)),
-                ) => {
-                    log::error!(
-                        "agent {}, queue {}, packet {}: {fault}",
-                        self.agent.node,
-                        self.id,
-                        self.next
-                    );
-                    Stop::Memory(*access)
-                }
+                ) => Stop::Memory(access.address, chain(&fault)),
                 (None, _) => Stop::Queue(Problem::Trap, chain(&fault)),
             }),
         }
@@ -443,15 +435,16 @@ impl Aql {
         )
         .to_string();
         let fault = match stop {
-            Stop::Memory(fault) => Some(fault),
+            Stop::Memory(address, text) => Some((address, text)),
             Stop::Queue(problem, text) => {
                 log::error!("{place}: {text}");
-                self.report(problem).err()
+                let unheard = self.report(problem).err();
+                unheard.map(|fault| (fault.address, chain(&fault)))
             }
         };
-        if let Some(fault) = fault {
-            log::error!("{place}: {}", chain(&fault));
-            self.agent.raise_fault(fault.address);
+        if let Some((address, text)) = fault {
+            log::error!("{place}: {text}");
+            self.agent.raise_fault(address);
         }
     }
 }

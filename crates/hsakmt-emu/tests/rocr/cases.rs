@@ -134,6 +134,38 @@ pub(crate) const CASES: &[Case] = &[
     case("masks_and_priorities", &[], masks_and_priorities),
     case("queue_errors", &[], queue_errors),
     case("queue_errors_as_exceptions", EXCEPTIONS, queue_errors),
+    Case {
+        name: "illegal_instructions_are_named",
+        vars: &[],
+        end: End::Said(&[
+            "illegal instruction ? (bfffffff bf810000) at pc 0x",
+            "of wave 0 in workgroup 0,0,0: no such instruction",
+            "illegal instruction v_mfma_f32_32x32x1f32 (d3c00000 00000000) at pc 0x",
+            "illegal instruction image instruction (f0000000 00000000) at pc 0x",
+            "not modelled by the emulator",
+        ]),
+        run: illegal_instructions_are_named,
+    },
+    case("broken_code_objects", &[], broken_code_objects),
+    Case {
+        name: "broken_kernel_descriptors",
+        vars: &[],
+        end: End::Said(&[
+            "packet 0: invalid kernel: kernel is compiled for waves of 32 lanes, gfx90a has only 64",
+            "invalid kernel: kernel entry 0x",
+            "packet 0: invalid kernel: cannot read the kernel descriptor: read of 64 bytes at 0x5040: not mapped",
+        ]),
+        run: broken_kernel_descriptors,
+    },
+    Case {
+        name: "unsupported_calls",
+        vars: &[("HSA_XNACK", "1")],
+        end: End::Said(&[
+            "hsaKmtRegisterGraphicsHandleToNodes: not emulated: memory of a graphics driver",
+            "hsaKmtSetXNACKMode: not emulated: XNACK",
+        ]),
+        run: unsupported_calls,
+    },
     case("budget", &[("KR_EMU_BUDGET", "1000")], ended_by_a_limit),
     case(
         "no_progress",
@@ -145,7 +177,16 @@ pub(crate) const CASES: &[Case] = &[
         &[],
         endless_kernel_is_discarded,
     ),
-    case("faults", &[], faults),
+    Case {
+        name: "faults",
+        vars: &[],
+        end: End::Said(&[
+            "packet 1: memory fault of global_store_dword at pc 0x",
+            "of wave 0 in workgroup 0,0,0: write of ",
+            "not mapped to this agent",
+        ]),
+        run: faults,
+    },
     case("faults_as_exceptions", EXCEPTIONS, faults),
     Case {
         name: "fault_aborts",
@@ -1276,6 +1317,136 @@ fn queue_errors() {
     let queue = hsa.queue(hsa.gpu());
     queue.submit(good);
     hsa.wait(done);
+    drop(queue);
+    hsa.shut_down();
+}
+
+fn illegal_instructions_are_named() {
+    let hsa = Hsa::new();
+    // An opcode that nobody has, a matrix instruction, an image instruction.
+    for words in [
+        [0xbfff_ffff, 0xbf81_0000],
+        [0xd3c0_0000, 0],
+        [0xf000_0000, 0],
+    ] {
+        let queue = hsa.queue(hsa.gpu());
+        let kernel = hsa.assemble(&words);
+        queue.submit(kernel.packet(64, 64, ptr::null(), hsa_signal_t::default()));
+        assert_eq!(queue.error(), hsa_status_t::ERROR_ILLEGAL_INSTRUCTION);
+    }
+    hsa.shut_down();
+}
+
+/// What the runtime says about a file instead of loading it.
+fn refusal(hsa: &Hsa, file: &[u8]) -> hsa_status_t {
+    let mut reader = hsa_code_object_reader_t::default();
+    ok!(
+        hsa,
+        hsa_code_object_reader_create_from_memory(
+            file.as_ptr().cast(),
+            file.len(),
+            &raw mut reader
+        )
+    );
+    let mut executable = hsa_executable_t::default();
+    let (profile, rounding) = (
+        hsa_profile_t::BASE,
+        hsa_default_float_rounding_mode_t::DEFAULT,
+    );
+    ok!(
+        hsa,
+        hsa_executable_create_alt(profile, rounding, ptr::null(), &raw mut executable)
+    );
+    let (options, loaded) = (ptr::null(), ptr::null_mut());
+    let status = call!(
+        hsa,
+        hsa_executable_load_agent_code_object(executable, hsa.gpu(), reader, options, loaded)
+    );
+    ok!(hsa, hsa_executable_destroy(executable));
+    ok!(hsa, hsa_code_object_reader_destroy(reader));
+    status
+}
+
+fn broken_code_objects() {
+    let hsa = Hsa::new();
+    let good = std::fs::read(object("saxpy.v4.co")).expect("the object is in the repository");
+    assert_eq!(refusal(&hsa, &good), hsa_status_t::SUCCESS);
+    let broken = |at: usize, byte: u8| {
+        let mut file = good.clone();
+        file[at] = byte;
+        refusal(&hsa, &file)
+    };
+    // No ELF file, one for another machine, and one for another processor (gfx908).
+    assert_eq!(broken(0, 0), hsa_status_t::ERROR_INVALID_CODE_OBJECT);
+    assert_eq!(broken(18, 62), hsa_status_t::ERROR_INVALID_CODE_OBJECT);
+    assert_eq!(broken(48, 0x30), hsa_status_t::ERROR_INCOMPATIBLE_ARGUMENTS);
+    hsa.shut_down();
+}
+
+fn broken_kernel_descriptors() {
+    let hsa = Hsa::new();
+    ok!(
+        hsa,
+        hsa_amd_register_system_event_handler(note_fault, ptr::null_mut())
+    );
+    let good = hsa.assemble(&[0xbf81_0000]);
+    let packet = |kernel: Kernel| kernel.packet(64, 64, ptr::null(), hsa_signal_t::default());
+    // For waves of 32 lanes, and with an entry that is no multiple of 4.
+    for (word, value) in [(14, 1 << 3 | 1 << 10), (4, 258)] {
+        let bad = hsa.assemble(&[0xbf81_0000]);
+        let descriptor = ptr::with_exposed_provenance_mut::<u32>(bad.object as usize);
+        // SAFETY: the descriptor was made just now, and no kernel uses it yet.
+        unsafe { descriptor.wrapping_add(word).write(value) };
+        let queue = hsa.queue(hsa.gpu());
+        queue.submit(packet(bad));
+        assert_eq!(queue.error(), hsa_status_t::ERROR_INVALID_CODE_OBJECT);
+    }
+    let queue = hsa.queue(hsa.gpu());
+    queue.submit(packet(Kernel {
+        object: 0x5040,
+        ..good
+    }));
+    assert_eq!(wait_for_fault(), 0x5000);
+    drop(queue);
+    hsa.shut_down();
+}
+
+fn unsupported_calls() {
+    let hsa = Hsa::new();
+    let (mut gpu, mut len, mut at) = (hsa.gpu(), 0, ptr::null_mut());
+    let status = call!(
+        hsa,
+        hsa_amd_interop_map_buffer(
+            1,
+            &raw mut gpu,
+            3,
+            0,
+            &raw mut len,
+            &raw mut at,
+            ptr::null_mut(),
+            ptr::null_mut()
+        )
+    );
+    assert_ne!(status, hsa_status_t::SUCCESS);
+    // Queues for kernels that wait for each other need global wave sync.
+    let (mut queue, kind) = (ptr::null_mut(), hsa_queue_type_t::COOPERATIVE);
+    let status = call!(
+        hsa,
+        hsa_queue_create(
+            gpu,
+            64,
+            kind,
+            None,
+            ptr::null_mut(),
+            u32::MAX,
+            u32::MAX,
+            &raw mut queue
+        )
+    );
+    assert_eq!(status, hsa_status_t::ERROR_INVALID_QUEUE_CREATION);
+    // What goes on after both is an agent like any other.
+    let queue = hsa.queue(gpu);
+    queue.run(&hsa.assemble(&[0xbf81_0000]), 64, 64, &[]);
     drop(queue);
     hsa.shut_down();
 }
