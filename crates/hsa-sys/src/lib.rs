@@ -12,6 +12,8 @@
 //! | write packets | [`hsa_kernel_dispatch_packet_t`] and its kin, [`packet_header`] |
 //! | name a function or its type | [`function`] |
 //!
+//! `examples/saxpy.rs` is a whole program: it finds an agent, loads a kernel, runs it and checks the result.
+//!
 //! Names are C's. Enumerations are integers with named constants, whose names lack the prefix that
 //! C needs: `HSA_STATUS_SUCCESS` is [`hsa_status_t::SUCCESS`]; any other number is a value too.
 //!
