@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use crate::emulated;
+use crate::fuzz;
 use crate::steps::{self, STEPS};
 
 /// What the person asked for.
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     Emulated(emulated::Request),
     /// Explore the models whose name contains this text; empty means all.
     Loom(String),
+    /// Run fuzz targets.
+    Fuzz(fuzz::Request),
 }
 
 /// Reads the arguments after the program's name.
@@ -43,6 +46,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Str
     match &*command.to_string_lossy() {
         "help" | "--help" | "-h" => Ok(Command::Help),
         "test" => steps::check_names(&rest).map(|()| Command::Test(rest)),
+        "fuzz" => fuzz::Request::parse(&rest).map(Command::Fuzz),
         "loom" => match &*rest {
             [] => Ok(Command::Loom(String::new())),
             [filter] if !filter.starts_with('-') => Ok(Command::Loom(filter.clone())),
@@ -52,7 +56,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Str
             )),
         },
         other => Err(format!(
-            "unknown command `{other}`; commands: test, demo, emulated, loom, help"
+            "unknown command `{other}`; commands: test, demo, emulated, loom, fuzz, help"
         )),
     }
 }
@@ -74,6 +78,9 @@ cargo xtask emulated [--trace] -- PROGRAM ARGS…
                              --trace lists the wave instructions that it executes
 cargo xtask loom [PART]      explore every loom model (or those with PART in their name) with the
                              full bound on preemptions, and count executions
+cargo xtask fuzz [TARGET] [--long | --seconds N]
+                             run every fuzz target (or only TARGET) for 10 seconds, 20 minutes or N
+                             seconds each, and count executions
 cargo xtask help             this text";
     text
 }
@@ -98,6 +105,7 @@ mod tests {
         );
         assert_eq!(parsed("loom"), Ok(Command::Loom(String::new())));
         assert_eq!(parsed("loom parked"), Ok(Command::Loom("parked".into())));
+        assert!(matches!(parsed("fuzz tiles --long"), Ok(Command::Fuzz(_))));
     }
 
     #[test]
@@ -124,6 +132,7 @@ mod tests {
         }
         assert!(parsed("loom a b").is_err());
         assert!(parsed("loom --all").is_err());
+        assert!(parsed("fuzz --all").is_err());
     }
 
     #[test]

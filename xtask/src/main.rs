@@ -19,6 +19,7 @@ mod doc;
 mod emulated;
 mod features;
 mod fmt;
+mod fuzz;
 mod graph;
 mod loom;
 mod miri;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Ok(Command::Demo(args)) => Err(demo::become_demo(args)),
         Ok(Command::Emulated(request)) => Err(emulated::become_program(&request)),
         Ok(Command::Loom(filter)) => loom::explore(&filter),
+        Ok(Command::Fuzz(request)) => fuzz::explore(&request),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

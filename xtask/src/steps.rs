@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use crate::output::{complain, say};
 use crate::tally::Tally;
 use crate::{
-    clippy, demo, doc, emulated, features, fmt, graph, loom, miri, package, packages, skips, test,
+    clippy, demo, doc, emulated, features, fmt, fuzz, graph, loom, miri, package, packages, skips,
+    test,
 };
 
 /// One thing that must hold before a change goes in.
@@ -63,6 +64,12 @@ pub(crate) const STEPS: &[Step] = &[
         name: "loom",
         about: "the concurrency models hold, with a short bound on preemptions",
         run: loom::run,
+        only_named: false,
+    },
+    Step {
+        name: "fuzz",
+        about: "made-up inputs find nothing in ten seconds per target (skipped without a C++ compiler)",
+        run: fuzz::run,
         only_named: false,
     },
     Step {

@@ -69,11 +69,13 @@ pub fn object(data: &[u8]) {
 
     let long = |at| u64::from_le_bytes(bytes(data, at)) as usize;
     let (headers, count) = (long(32), u16::from_le_bytes(bytes(data, 56)));
-    if count == u16::MAX {
+    let count = match count {
         // The real count is elsewhere.
-        return;
-    }
-    for header in (0..usize::from(count)).map(|i| headers + 56 * i) {
+        u16::MAX => return,
+        _ if headers == 0 => 0,
+        count => usize::from(count),
+    };
+    for header in (0..count).map(|i| headers + 56 * i) {
         const LOAD: u32 = 1;
         if word(data, header) == LOAD {
             let (from, to, len, size) = (

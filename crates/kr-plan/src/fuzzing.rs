@@ -131,7 +131,7 @@ impl Window {
                 && end <= region.len_bytes().get()
                 && (0..=12).any(|power| request.congruence == 1 << power);
             let base = region.base().0;
-            valid.then_some(base + request.region_offset..base + end)
+            valid.then(|| base + request.region_offset..base + end)
         };
         let pieces: Option<Vec<_>> = self.requests.iter().map(bytes).collect();
         pieces.is_none_or(|pieces| {

@@ -1,0 +1,2 @@
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| assert_ne!(data.first_chunk(), Some(b"oops"), "planted"));
