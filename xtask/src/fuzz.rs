@@ -193,7 +193,7 @@ fn campaign(targets: &[String], time: Duration) -> Result<Vec<Run>, String> {
     };
     let jobs = thread::available_parallelism().map_or(1, usize::from);
     say(format_args!(
-        "{} targets, {jobs} at a time, {} each",
+        "targets: {}, {jobs} at a time, {} each",
         targets.len(),
         seconds(time)
     ));
@@ -303,7 +303,7 @@ fn fuzz(programs: &Path, target: &str, time: Duration) -> Result<Run, String> {
         executions,
         corpus: log.corpus().unwrap_or(0),
         time,
-        failure: log.failure(executions),
+        failure: log.failure(target, executions),
     })
 }
 
@@ -354,7 +354,7 @@ impl Log {
     }
 
     /// What went wrong: the panic, or what libFuzzer calls it, and the input.
-    fn failure(&self, executions: u64) -> Option<String> {
+    fn failure(&self, target: &str, executions: u64) -> Option<String> {
         if self.success {
             return (executions == 0).then(|| "not one input was tried".into());
         }
@@ -369,7 +369,7 @@ impl Log {
         };
         let written = |line: &str| Some(line.split_once("Test unit written to ")?.1.to_owned());
         if let Some(input) = self.text.lines().find_map(written) {
-            what += &format!("\n  input: {input}; running the target again tries it first");
+            what += &format!("\n  input: {input}; `cargo xtask fuzz {target}` tries it first");
         }
         Some(what)
     }
@@ -436,7 +436,7 @@ stat::number_of_executed_units: 9
         assert_eq!(log.stat("number_of_executed_units"), Some(1_986_736));
         assert_eq!(log.stat("number_of_executed"), None);
         assert_eq!(log.corpus(), Some(68));
-        assert_eq!(log.failure(1_986_736), None);
+        assert_eq!(log.failure("odd", 1_986_736), None);
     }
 
     #[test]
@@ -444,19 +444,22 @@ stat::number_of_executed_units: 9
         let log = log(CRASH, false);
         assert_eq!(log.stat("number_of_executed_units"), Some(9));
         assert_eq!(log.corpus(), Some(7));
-        let failure = log.failure(9).unwrap();
+        let failure = log.failure("odd", 9).unwrap();
         assert!(failure.contains("fuzzing.rs:8:9: it is odd\n"), "{failure}");
-        assert!(failure.contains("input: found/crash-12;"), "{failure}");
+        assert!(
+            failure.contains("input: found/crash-12; `cargo xtask fuzz odd`"),
+            "{failure}"
+        );
     }
 
     #[test]
     fn what_did_not_run_did_not_hold() {
         let silent = log("", true);
-        assert!(silent.failure(0).is_some());
+        assert!(silent.failure("odd", 0).is_some());
         let stopped = log("==7== ERROR: libFuzzer: out-of-memory", false);
-        let failure = stopped.failure(3).unwrap();
+        let failure = stopped.failure("odd", 3).unwrap();
         assert!(failure.contains("out-of-memory"), "{failure}");
-        assert!(log("", false).failure(3).is_some());
+        assert!(log("", false).failure("odd", 3).is_some());
     }
 
     #[test]
