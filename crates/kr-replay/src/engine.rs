@@ -10,14 +10,18 @@ use std::time::{Duration, Instant};
 use kr_blit::{BlitEngine, FullCopy};
 use kr_device::Device;
 use kr_policy::{Fixed, RestorePolicy};
+use kr_storage::Retain;
 use kr_tracker::{AlreadyClaimed, Claim, Tracker};
-use kr_types::{AgentId, DispatchId, KernelId, Outcome, QueueId, Reason, RestoreMode};
+use kr_types::{
+    AgentId, ByTier, DispatchId, KernelId, Outcome, QueueId, Reason, RestoreMode, Tier,
+};
 use parking_lot::Mutex;
 
 use crate::guard::{OfTool, guarded};
 use crate::memory::{AgentMemory, Memory};
 use crate::report::Counts;
 use crate::target::{Leave, ReplayTarget};
+use crate::tiers::Tiers;
 use crate::window::{Held, Window};
 use crate::{Clock, Dispatch, EngineStats, Limits, Observer, SystemClock};
 
@@ -37,13 +41,18 @@ pub enum BuildError {
     AgentTwice(AgentId),
 }
 
+/// Makes an agent's memory once budgets and retention are known.
+type MakeMemory = Box<dyn FnOnce(ByTier<u64>, Retain) -> Arc<dyn AgentMemory>>;
+
 /// Builds an [`Engine`].
 pub struct EngineBuilder<O> {
     tracker: Arc<Tracker<ParkedFree>>,
     observer: O,
-    agents: Vec<(AgentId, Arc<dyn AgentMemory>)>,
+    agents: Vec<(AgentId, MakeMemory)>,
     limits: Limits,
     budget_bytes: u64,
+    tier_bytes: ByTier<u64>,
+    retain: Retain,
     policy: Arc<dyn RestorePolicy>,
     clock: Arc<dyn Clock>,
     restore: bool,
@@ -57,6 +66,8 @@ impl<O: Observer> EngineBuilder<O> {
             agents: Vec::new(),
             limits: Limits::default(),
             budget_bytes: u64::MAX,
+            tier_bytes: ByTier::uniform(u64::MAX),
+            retain: Retain::default(),
             policy: Arc::new(Fixed(RestoreMode::Full)),
             clock: Arc::new(SystemClock),
             restore: true,
@@ -90,8 +101,10 @@ impl<O: Observer> EngineBuilder<O> {
     #[must_use]
     pub unsafe fn blit_engine<D: Device, B: BlitEngine>(mut self, device: D, blit: B) -> Self {
         let agent = device.agent();
-        self.agents
-            .push((agent, Arc::new(Memory::new(device, blit))));
+        let make: MakeMemory = Box::new(move |tier_bytes, retain| {
+            Arc::new(Memory::new(Tiers::new(device, tier_bytes, retain), blit))
+        });
+        self.agents.push((agent, make));
         self
     }
 
@@ -108,6 +121,24 @@ impl<O: Observer> EngineBuilder<O> {
     #[must_use]
     pub fn budget_bytes(mut self, bytes: u64) -> Self {
         self.budget_bytes = bytes;
+        self
+    }
+
+    /// The most memory of one kind that a window may take, in bytes. What does not fit spills into the
+    /// next tier, a region also in part; what fits nowhere is declined with `plan-failed`. Default:
+    /// what the device gives.
+    #[must_use]
+    pub fn tier_bytes(mut self, tier: Tier, bytes: u64) -> Self {
+        *self.tier_bytes.get_mut(tier) = bytes;
+        self
+    }
+
+    /// What becomes of the memory for saved bytes when a window ends. Default: it is kept for the
+    /// next one, since allocating it can take longer than the window. A backend calls
+    /// [`Engine::release_retained`] when an allocation of the application finds no room.
+    #[must_use]
+    pub fn retain(mut self, retain: Retain) -> Self {
+        self.retain = retain;
         self
     }
 
@@ -141,7 +172,8 @@ impl<O: Observer> EngineBuilder<O> {
     /// [`BuildError`]; nothing is claimed.
     pub fn build(self) -> Result<Engine<O>, BuildError> {
         let mut agents = HashMap::new();
-        for (agent, memory) in self.agents {
+        for (agent, make) in self.agents {
+            let memory = make(self.tier_bytes, self.retain);
             if agents.insert(agent, memory).is_some() {
                 return Err(BuildError::AgentTwice(agent));
             }
@@ -276,17 +308,26 @@ impl<O: Observer> Engine<O> {
     /// Ends a window's hold on the agent and its memory, and runs the frees that it put off. If work
     /// on that memory has not been seen to end, the memory stays held until it is.
     pub(crate) fn close(&self, window: kr_tracker::Window<'_, ParkedFree>) {
-        let quarantined = self
-            .agents
-            .get(&window.agent())
-            .filter(|memory| memory.is_quarantined());
-        match quarantined {
+        let memory = self.agents.get(&window.agent());
+        if let Some(memory) = memory {
+            memory.age();
+        }
+        match memory.filter(|memory| memory.is_quarantined()) {
             None => carry_out(window.close()),
             Some(memory) => {
                 let (tracker, hold) = (self.tracker.clone(), window.abandon());
                 memory.when_quiet(Box::new(move || carry_out(tracker.release(hold))));
             }
         }
+    }
+
+    /// Frees the memory that is kept for saved bytes of the next window, and says how many bytes that
+    /// were. For an allocation of the application that found no room: it is worth another try if
+    /// this is not 0.
+    pub fn release_retained(&self) -> u64 {
+        self.settle();
+        let released = self.agents.values().map(|memory| memory.release_retained());
+        released.fold(0, u64::saturating_add)
     }
 
     /// Looks whether work that had outlived its limit has ended, and frees what was held for it.

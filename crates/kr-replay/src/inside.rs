@@ -125,9 +125,10 @@ where
         self.window
             .check_budget(self.memory, bytes, regions.len() as u64)?;
         let limit = self.window.engine.limits.capture;
+        let kernarg = self.window.dispatch.kernarg.clone();
         // SAFETY: the window is open, drained, held and reached, and no pass runs; what the tracker
         // lists is the promise made to the engine's builder.
-        let captured = unsafe { self.memory.capture(&regions, limit) };
+        let captured = unsafe { self.memory.capture(&regions, &kernarg, limit) };
         let ended = self.now();
         let stats = &mut self.window.report.stats;
         (stats.regions, stats.bytes) = (regions.len() as u64, bytes);

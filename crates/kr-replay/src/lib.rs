@@ -92,12 +92,14 @@ mod memory;
 mod observer;
 mod report;
 mod target;
+mod tiers;
 mod window;
 
 pub use clock::{Clock, SystemClock};
 pub use config::Limits;
 pub use dispatch::Dispatch;
 pub use engine::{BuildError, Engine, EngineBuilder, ParkedFree};
+pub use kr_storage::Retain;
 pub use observer::{Observer, PassContext, PassPlan, PassRecord};
 pub use report::{EngineStats, PassStats, WindowReport, WindowStats};
 pub use target::{Leave, ReplayTarget, TargetError};

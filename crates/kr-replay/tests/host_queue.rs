@@ -11,7 +11,7 @@ use kr_replay::host::{
     HostBuffer, HostCounters, HostKernel, HostQueue, HostRuntime, HostSignal, HostTarget,
     Intercept, KernelFault, KernelLaunch,
 };
-use kr_replay::{Engine, EngineBuilder, Limits, PassPlan};
+use kr_replay::{Engine, EngineBuilder, Limits, PassPlan, Retain};
 use kr_testkit::replay::{Callback, Event, Finished, Log, Reaction, ScriptedObserver};
 use kr_types::{AgentId, DeviceAddr, Outcome, PassIndex, Reason, RestoreMode, Tier, Verified};
 
@@ -47,8 +47,12 @@ impl App {
         let runtime = HostRuntime::new(AgentId(2));
         let log = Log::default();
         let observer = Arc::new(Observer::new(plan, &log));
-        let builder = configure(runtime.engine(observer.clone()));
-        let engine = builder.build().expect("the tracker is new");
+        // Nothing is kept between windows, so that tests can say when memory is free again.
+        let builder = configure(runtime.engine(observer.clone()).retain(Retain::Freed));
+        let engine = builder
+            .retain(Retain::Freed)
+            .build()
+            .expect("the tracker is new");
         Self {
             engine: runtime.attach(engine),
             runtime,

@@ -13,7 +13,7 @@ use kr_device::{Block, Device};
 use kr_policy::{Facts, Fixed, RestorePolicy};
 use kr_replay::host::{HostBuffer, HostCounters, HostKernel, HostQueue, HostRuntime, KernelLaunch};
 use kr_replay::{
-    Dispatch, Engine, Leave, Observer, PassContext, PassPlan, PassRecord, WindowReport,
+    Dispatch, Engine, Leave, Observer, PassContext, PassPlan, PassRecord, Retain, WindowReport,
 };
 use kr_testkit::replay::{
     BlitCall, BlitStep, Call, Callback, Event, Log, Reaction, Rig, ScriptedBlit, Step, ToolMemory,
@@ -311,7 +311,7 @@ impl App {
         // SAFETY: the tracker lists buffers of `runtime` on its device only, and memory of the host
         // device defines races.
         let builder = unsafe { builder.blit_engine(runtime.device().clone(), blit.clone()) };
-        let engine = builder.policy(Fixed(mode)).build();
+        let engine = builder.policy(Fixed(mode)).retain(Retain::Freed).build();
         let engine = runtime.attach(engine.expect("the tracker is new"));
         let buffer = runtime.alloc(4).expect("the host has memory");
         buffer.write(&[0u32]).expect("it fits");

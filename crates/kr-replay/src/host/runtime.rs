@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use kr_device::Device;
 use kr_device::host::{HostCounters, HostDevice};
+use kr_device::{Device, DeviceError};
 use kr_tracker::{DispatchGuard, Tracker, TrackerConfig};
 use kr_types::{AgentId, MemoryClass, QueueId, Tier};
 use parking_lot::{Mutex, RwLock};
@@ -20,6 +20,11 @@ use crate::{Engine, EngineBuilder, Observer, ParkedFree};
 pub trait Intercept: Send + Sync {
     /// Takes one launch over: it has to be passed on, or run.
     fn intercept(&self, target: HostTarget);
+
+    /// An allocation of the application found no room. True if memory was freed for it.
+    fn make_room(&self) -> bool {
+        false
+    }
 }
 
 impl<O: Observer<Measured = HostCounters>> Intercept for Engine<O> {
@@ -31,6 +36,10 @@ impl<O: Observer<Measured = HostCounters>> Intercept for Engine<O> {
         }
         let dispatch = target.dispatch().clone();
         self.dispatch(&dispatch, target);
+    }
+
+    fn make_room(&self) -> bool {
+        self.release_retained() > 0
     }
 }
 
@@ -138,7 +147,14 @@ impl HostRuntime {
     /// [`HostError::Empty`] for no bytes, [`HostError::Device`] if there is no room.
     pub fn alloc(&self, bytes: u64) -> Result<HostBuffer, HostError> {
         let bytes = NonZeroU64::new(bytes).ok_or(HostError::Empty)?;
-        let block = self.0.device.alloc(Tier::Device, bytes)?;
+        let block = match self.0.device.alloc(Tier::Device, bytes) {
+            Err(DeviceError::OutOfMemory { .. })
+                if self.0.interceptor().is_some_and(|tool| tool.make_room()) =>
+            {
+                self.0.device.alloc(Tier::Device, bytes)?
+            }
+            first => first?,
+        };
         let buffer = HostBuffer::new(self.0.clone(), block);
         let (agent, class) = (self.0.agent(), MemoryClass::Vram);
         let recorded = self

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kr_device::host::HostDevice;
 use kr_replay::host::HostRuntime;
-use kr_replay::{Dispatch, Engine, EngineBuilder, PassPlan};
+use kr_replay::{Dispatch, Engine, EngineBuilder, PassPlan, Retain};
 use kr_tracker::TrackerConfig;
 use kr_types::{AgentId, KernelId, Outcome, QueueId, Tier};
 
@@ -49,7 +49,8 @@ fn builder(
     // SAFETY: the tracker lists buffers of `runtime` on its device only, and memory of the host
     // device defines races.
     let builder = unsafe { builder.blit_engine(runtime.device().clone(), blit.clone()) };
-    builder.clock(clock.clone())
+    // Nothing is kept between windows, so that tests can say when memory is free again.
+    builder.clock(clock.clone()).retain(Retain::Freed)
 }
 
 impl Rig {
