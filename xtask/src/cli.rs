@@ -75,7 +75,7 @@ cargo xtask test [STEP…]     run all steps of CI, or those named, in this orde
 cargo xtask demo [ARGS…]     run the demo of kr-replay with ARGS; its exit status is kept
 cargo xtask emulated [--trace] -- PROGRAM ARGS…
                              run an HSA program on the emulated GPU (docs/emulated-gpu.md);
-                             --trace lists the wave instructions that it executes
+                             --trace lists the wave instructions that it executes, --help says more
 cargo xtask loom [PART]      explore every loom model (or those with PART in their name) with the
                              full bound on preemptions, and count executions
 cargo xtask fuzz [TARGET] [--long | --seconds N]

@@ -1,7 +1,9 @@
-//! The command `cargo xtask emulated`: a program on the emulated GPU; and the step `emulator`.
+//! The command `cargo xtask emulated`: a program on the emulated GPU; and the steps `emulator` and
+//! `emulated`.
 //!
 //! The stand-in for the driver's library is built and laid out under the name that the HSA runtime
-//! asks for; the program finds it first. The program's exit status is ours.
+//! asks for; the program finds it first. The program's exit status is ours. What can be chosen and
+//! what is not modelled is told from the page about the emulator, which its tests keep true.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
@@ -9,6 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::cargo::{cargo, root, tests};
+use crate::output::say;
 use crate::packages;
 use crate::steps::Outcome;
 
@@ -25,15 +28,64 @@ pub(crate) fn run() -> Result<Outcome, String> {
     tests(&mut command)
 }
 
+/// The page about the emulator.
+const PAGE: &str = include_str!("../../docs/emulated-gpu.md");
+
+/// How the line of the page begins that runs a program of this repository.
+const SAMPLE: &str = "cargo xtask emulated -- cargo run ";
+
+/// What the sample says where no HSA runtime is installed.
+const NO_RUNTIME: &str = "cannot open the HSA runtime";
+
+/// The step: the program that the page shows runs as the page says, from an environment of nothing
+/// but a home and a path.
+pub(crate) fn sample() -> Result<Outcome, String> {
+    let line = PAGE.lines().find(|line| line.starts_with(SAMPLE));
+    let line = line.ok_or_else(|| format!("the page has no line `{SAMPLE}…`"))?;
+    say(format_args!("$ {line}"));
+    let mut command = cargo(line.split_whitespace().skip(1));
+    let kept = ["HOME", "PATH", "CARGO_HOME", "RUSTUP_HOME"];
+    command.env_clear();
+    command.envs(
+        kept.into_iter()
+            .filter_map(|name| Some((name, std::env::var_os(name)?))),
+    );
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    let (printed, errors) = (text(&output.stdout), text(&output.stderr));
+    if output.status.success() {
+        return Ok(Outcome::Held(printed.trim().to_owned()));
+    }
+    match errors.lines().find(|line| line.contains(NO_RUNTIME)) {
+        Some(line) => Ok(Outcome::Skipped(line.to_owned())),
+        None => Err(format!(
+            "`{line}` ended with {}\n{printed}{errors}",
+            output.status
+        )),
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Request {
-    trace: bool,
-    program: Vec<OsString>,
+pub(crate) enum Request {
+    /// Say what there is.
+    Help,
+    /// Run a program.
+    Run {
+        /// Whether executed instructions are to be listed.
+        trace: bool,
+        /// The program and its arguments; never empty.
+        program: Vec<OsString>,
+    },
 }
 
 impl Request {
-    /// Reads `[--trace] [--] PROGRAM ARGS…`.
+    /// Reads `[--help] [--trace] [--] PROGRAM ARGS…`.
     ///
     /// # Errors
     ///
@@ -43,12 +95,13 @@ impl Request {
         let mut trace = false;
         while let Some(arg) = args.next_if(|arg| arg.as_encoded_bytes().starts_with(b"-")) {
             match arg.to_str() {
+                Some("--help" | "-h") => return Ok(Self::Help),
                 Some("--trace") => trace = true,
                 Some("--") => break,
                 _ => {
                     let arg = arg.to_string_lossy();
                     return Err(format!(
-                        "unknown option `{arg}` of `emulated`; it takes --trace, then -- and a program"
+                        "unknown option `{arg}` of `emulated`; it takes --help or --trace, then -- and a program"
                     ));
                 }
             }
@@ -57,12 +110,57 @@ impl Request {
         if program.is_empty() {
             return Err("`emulated` needs a program: cargo xtask emulated -- PROGRAM ARGS…".into());
         }
-        Ok(Self { trace, program })
+        Ok(Self::Run { trace, program })
     }
 }
 
+/// Does what was asked for. A program replaces this process, so that its exit status and signals are
+/// its own; then this returns only if that fails.
+///
+/// # Errors
+///
+/// The emulator does not build, or the program can't be started.
+pub(crate) fn start(request: &Request) -> Result<bool, String> {
+    match request {
+        Request::Help => {
+            say(help());
+            Ok(true)
+        }
+        Request::Run { trace, program } => Err(become_program(*trace, program)),
+    }
+}
+
+/// What `cargo xtask emulated --help` prints.
+fn help() -> String {
+    let [variables, not_modelled] = ["Variables", "What is not modelled"].map(section);
+    format!(
+        "\
+cargo xtask emulated [--trace] -- PROGRAM ARGS…
+
+Runs an HSA program on ROCr 5.2.3 (Debian 12: libhsa-runtime64-1) with an emulated gfx90a.
+--trace lists the wave instructions that it executes, on standard error.
+See docs/emulated-gpu.md.
+
+{variables}
+{not_modelled}"
+    )
+}
+
+/// A part of the page, with its headline.
+fn section(headline: &str) -> &'static str {
+    let mut rest = PAGE;
+    while let Some(at) = rest.find("\n## ") {
+        rest = &rest[at + 1..];
+        if rest[3..].starts_with(headline) {
+            let end = rest.find("\n\n## ").map_or(rest.len(), |end| end + 1);
+            return &rest[3..end];
+        }
+    }
+    ""
+}
+
 /// Builds the emulator and becomes the program. Returns only if that fails.
-pub(crate) fn become_program(request: &Request) -> String {
+fn become_program(trace: bool, program: &[OsString]) -> String {
     let folder = match lay_out() {
         Ok(folder) => folder,
         Err(message) => return message,
@@ -72,15 +170,13 @@ pub(crate) fn become_program(request: &Request) -> String {
         path.push(OsStr::new(":"));
         path.push(others);
     }
-    let mut command = Command::new(&request.program[0]);
-    command
-        .args(&request.program[1..])
-        .env("LD_LIBRARY_PATH", path);
-    if request.trace {
+    let mut command = Command::new(&program[0]);
+    command.args(&program[1..]).env("LD_LIBRARY_PATH", path);
+    if trace {
         command.env("KR_EMU_TRACE", "1");
     }
     let error = command.stdin(Stdio::inherit()).exec();
-    let program = request.program[0].to_string_lossy();
+    let program = program[0].to_string_lossy();
     format!("cannot start `{program}`: {error}")
 }
 
@@ -117,11 +213,31 @@ mod tests {
     fn options_end_at_the_program() {
         let request = |trace, program: &[&str]| {
             let program = program.iter().map(OsString::from).collect();
-            Ok(Request { trace, program })
+            Ok(Request::Run { trace, program })
         };
         assert_eq!(parse(&["--", "a", "-b"]), request(false, &["a", "-b"]));
         assert_eq!(parse(&["a", "--trace"]), request(false, &["a", "--trace"]));
         assert_eq!(parse(&["--trace", "--", "--x"]), request(true, &["--x"]));
+        assert_eq!(parse(&["--trace", "--help"]), Ok(Request::Help));
+        assert_eq!(parse(&["a", "--help"]), request(false, &["a", "--help"]));
+    }
+
+    /// The page is where the help comes from; a headline that changed must not empty it.
+    #[test]
+    fn help_has_what_the_page_lists() {
+        let help = help();
+        assert!(
+            help.contains("\nVariables\n") && help.contains("| `KR_EMU_TRACE` |"),
+            "{help}"
+        );
+        assert!(
+            help.contains("\nWhat is not modelled\n\n- Time: "),
+            "{help}"
+        );
+        assert!(
+            help.ends_with(".\n") && !help.contains("rocminfo"),
+            "{help}"
+        );
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         }
         Ok(Command::Test(names)) => Ok(steps::run(&names)),
         Ok(Command::Demo(args)) => Err(demo::become_demo(args)),
-        Ok(Command::Emulated(request)) => Err(emulated::become_program(&request)),
+        Ok(Command::Emulated(request)) => emulated::start(&request),
         Ok(Command::Loom(filter)) => loom::explore(&filter),
         Ok(Command::Fuzz(request)) => fuzz::explore(&request),
     };

@@ -85,6 +85,12 @@ pub(crate) const STEPS: &[Step] = &[
         only_named: false,
     },
     Step {
+        name: "emulated",
+        about: "the program of docs/emulated-gpu.md runs on the emulated GPU (skipped without ROCr)",
+        run: emulated::sample,
+        only_named: false,
+    },
+    Step {
         name: "miri",
         about: "no undefined behaviour in what Miri can run (skipped where it is not installed)",
         run: miri::run,
