@@ -61,11 +61,25 @@ pub(crate) const CASES: &[Case] = &[
         &[("KR_EMU_AGENTS", "8"), ("KR_EMU_VRAM_MIB", "64")],
         discovery_of_eight,
     ),
-    case(
-        "wrong_variable",
-        &[("KR_EMU_AGENTS", "nine")],
-        wrong_variable,
-    ),
+    Case {
+        name: "wrong_variable",
+        vars: &[("KR_EMU_AGENTS", "nine")],
+        end: End::Said(&[
+            "hsaKmtOpenKFD: cannot set up the emulated machine: KR_EMU_AGENTS=nine: want 1 to 8",
+        ]),
+        run: wrong_variable,
+    },
+    Case {
+        name: "help",
+        vars: &[("KR_EMU_HELP", "1")],
+        end: End::Said(&[
+            "KR_EMU_TRACE (default 0",
+            "\nNot modelled:\n- Time: ",
+            "global wave sync, XNACK: agents say",
+            "- ROCr releases",
+        ]),
+        run: discovery,
+    },
     case("pools", &[("KR_EMU_VRAM_MIB", "64")], pools),
     case(
         "freed_memory_is_free",
@@ -166,12 +180,18 @@ pub(crate) const CASES: &[Case] = &[
         ]),
         run: unsupported_calls,
     },
-    case("budget", &[("KR_EMU_BUDGET", "1000")], ended_by_a_limit),
-    case(
-        "no_progress",
-        &[("KR_EMU_NO_PROGRESS", "50")],
-        ended_by_a_limit,
-    ),
+    Case {
+        name: "budget",
+        vars: &[("KR_EMU_BUDGET", "1000")],
+        end: End::Said(&["dispatch executed its budget of 1000 wave instructions, last at pc 0x"]),
+        run: ended_by_a_limit,
+    },
+    Case {
+        name: "no_progress",
+        vars: &[("KR_EMU_NO_PROGRESS", "50")],
+        end: End::Said(&["dispatch makes no progress: pc 0x"]),
+        run: ended_by_a_limit,
+    },
     case(
         "endless_kernel_is_discarded",
         &[],
@@ -201,7 +221,12 @@ pub(crate) const CASES: &[Case] = &[
     case("up_and_down", &[], up_and_down),
     case("shared_memory", &[], shared_memory),
     case("shared_memory_peer", &[], shared_memory_peer),
-    case("fork", &[], fork),
+    Case {
+        name: "fork",
+        vars: &[],
+        end: End::Said(&["hsaKmtAllocMemory: this process is a fork"]),
+        run: fork,
+    },
 ];
 
 fn object(name: &str) -> PathBuf {
@@ -812,7 +837,14 @@ fn doorbell() {
     hsa.shut_down();
 }
 
-/// Runs every kernel of the test objects and compares with the host's results.
+/// A number that looks random: the end of splitmix64.
+fn mixed(z: u64) -> u64 {
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// Runs kernels of the test objects and compares with the host's results.
 fn kernels(version: &str) {
     let hsa = Hsa::new();
     let gpu = hsa.gpu();
@@ -876,6 +908,63 @@ fn kernels(version: &str) {
         back[2],
         (0..1024).fold(0u32, |n, _| n.wrapping_mul(3).wrapping_add(1))
     );
+
+    // 16 bytes for each item, and none behind the last one.
+    let wide = hsa.vram::<u32>(gpu, 4 * 100 + 4);
+    hsa.upload(wide, &[9; 4 * 100 + 4]);
+    queue.run(
+        &kernel("copy", "copy16"),
+        256,
+        256,
+        &[address(wide), address(from), 100],
+    );
+    let back = hsa.download(wide, 4 * 100 + 4);
+    assert_eq!((&back[..400], &back[400..]), (&numbers[..400], &[9; 4][..]));
+
+    // Tiles of 16 KiB.
+    let words: Vec<u64> = (1..=3 * 2048u64).map(mixed).collect();
+    let (tiles, digests) = (hsa.vram::<u64>(gpu, words.len()), hsa.vram::<u64>(gpu, 3));
+    hsa.upload(tiles, &words);
+    queue.run(
+        &kernel("digest", "digest"),
+        3 * 256,
+        256,
+        &[address(digests), address(tiles)],
+    );
+    let digest = |tile: &[u64]| {
+        let words = tile.iter().zip(1u64..);
+        words.fold(0u64, |sum, (word, i)| {
+            sum.wrapping_add(mixed(
+                word.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            ))
+        })
+    };
+    let want: Vec<u64> = words.chunks(2048).map(digest).collect();
+    assert_eq!(hsa.download(digests, 3), want);
+
+    // Sums of floats in a fixed order, so the same bits: square root and division are exact.
+    let values: Vec<f32> = (0..3000).map(|i| i as f32 * 1.25e-3 + 1e-6).collect();
+    let (of, sums) = (hsa.vram::<f32>(gpu, 3000), hsa.vram::<f32>(gpu, 2));
+    hsa.upload(of, &values);
+    queue.run(
+        &kernel("reduce", "reduce"),
+        512,
+        256,
+        &[address(sums), address(of), 3000],
+    );
+    let want = [0, 1].map(|group| {
+        let mut lanes: Vec<f32> = (0..256)
+            .map(|lane| {
+                let own = values[group * 256 + lane..].iter().step_by(512);
+                own.fold(0.0, |sum, value| sum + value.sqrt() / (1.0 + value))
+            })
+            .collect();
+        for step in [128, 64, 32, 16, 8, 4, 2, 1] {
+            (0..step).for_each(|lane| lanes[lane] += lanes[lane + step]);
+        }
+        lanes[0]
+    });
+    assert_eq!(hsa.download(sums, 2), want);
 
     // A module's variables live on between dispatches.
     let counting = kernel("counter", "count");
