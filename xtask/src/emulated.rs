@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 
 use crate::cargo::{cargo, root, tests};
 use crate::output::say;
-use crate::packages;
 use crate::steps::Outcome;
+use crate::{compiler, packages};
 
 /// The crates that make up the emulated GPU and the way to it.
 const CRATES: [&str; 3] = ["hsa-sys", "amdgpu-emu", "hsakmt-emu"];
@@ -21,6 +21,7 @@ const CRATES: [&str; 3] = ["hsa-sys", "amdgpu-emu", "hsakmt-emu"];
 /// The step: the packages that the emulator's tests need, then those tests.
 pub(crate) fn run() -> Result<Outcome, String> {
     packages::run()?;
+    compiler::run()?;
     let mut command = cargo(["test", "--no-fail-fast"]);
     for name in CRATES {
         command.args(["--package", name]);

@@ -14,6 +14,7 @@
 mod cargo;
 mod cli;
 mod clippy;
+mod compiler;
 mod demo;
 mod doc;
 mod emulated;

@@ -10,7 +10,7 @@ use crate::output::say;
 use crate::steps::Outcome;
 
 /// The HSA runtime and its headers for the emulator's tests; a disassembler, a compiler and a linker
-/// for AMD GPUs, to compare the decoder with and to rebuild the test kernels.
+/// for AMD GPUs, to compare the decoder with; pip, which fetches the kernels' own compiler.
 const PACKAGES: &[&str] = &[
     "libhsa-runtime64-1",
     "libhsa-runtime-dev",
@@ -18,6 +18,7 @@ const PACKAGES: &[&str] = &[
     "clang-19",
     "lld-19",
     "g++",
+    "python3-pip",
 ];
 
 /// Installs what is missing of [`PACKAGES`].

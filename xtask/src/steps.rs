@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::output::{complain, say};
 use crate::tally::Tally;
 use crate::{
-    clippy, demo, doc, emulated, features, fmt, fuzz, graph, loom, miri, package, packages, skips,
-    test,
+    clippy, compiler, demo, doc, emulated, features, fmt, fuzz, graph, loom, miri, package,
+    packages, skips, test,
 };
 
 /// One thing that must hold before a change goes in.
@@ -28,6 +28,12 @@ pub(crate) const STEPS: &[Step] = &[
         name: "packages",
         about: "on Debian and as root: what some tests need is installed (else they are skipped)",
         run: packages::run,
+        only_named: false,
+    },
+    Step {
+        name: "compiler",
+        about: "the pinned compiler of the test kernels is fetched (else rebuilding them is skipped)",
+        run: compiler::run,
         only_named: false,
     },
     Step {
@@ -315,7 +321,9 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_list() {
         assert_eq!(check_names(&names(&["fmt", "doc"])), Ok(()));
         let error = check_names(&names(&["fmt", "docs"])).unwrap_err();
-        assert!(error.starts_with("unknown step `docs`; steps: packages, fmt, clippy, test"));
+        assert!(
+            error.starts_with("unknown step `docs`; steps: packages, compiler, fmt, clippy, test")
+        );
         let error = check_names(&names(&["--fast"])).unwrap_err();
         assert!(error.starts_with("unknown option `--fast`; steps: "));
     }

@@ -88,7 +88,10 @@ pub(crate) fn llvm(tool: &str) -> Result<String, String> {
 
 /// The pinned compiler: the command that runs it.
 pub(crate) fn zig() -> Result<Vec<String>, String> {
+    // Where `cargo xtask test compiler` puts it.
+    let fetched = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools/ziglang/zig");
     let commands = [
+        vec![fetched.display().to_string()],
         vec!["python3".to_owned(), "-m".to_owned(), "ziglang".to_owned()],
         vec!["zig".to_owned()],
     ];
