@@ -23,6 +23,8 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn cargo<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()).stdin(Stdio::null());
+    // A test run must not change the tool chain that it runs on.
+    command.env("RUSTUP_AUTO_INSTALL", "0");
     command
 }
 
@@ -137,7 +139,8 @@ fn judge(mut tally: Tally, success: bool, status: &str) -> Outcome {
 /// The command as a person would type it at the root of the workspace.
 fn shown(command: &Command) -> String {
     let mut words = Vec::new();
-    for (name, value) in command.get_envs() {
+    let said = |(name, _): &(&OsStr, _)| *name != "RUSTUP_AUTO_INSTALL";
+    for (name, value) in command.get_envs().filter(said) {
         let value = value.unwrap_or_default().to_string_lossy();
         words.push(format!("{}={}", name.to_string_lossy(), quoted(&value)));
     }

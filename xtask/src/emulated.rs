@@ -45,12 +45,17 @@ pub(crate) fn sample() -> Result<Outcome, String> {
     let line = line.ok_or_else(|| format!("the page has no line `{SAMPLE}…`"))?;
     say(format_args!("$ {line}"));
     let mut command = cargo(line.split_whitespace().skip(1));
-    let kept = ["HOME", "PATH", "CARGO_HOME", "RUSTUP_HOME"];
-    command.env_clear();
-    command.envs(
-        kept.into_iter()
-            .filter_map(|name| Some((name, std::env::var_os(name)?))),
-    );
+    command
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            // What says which tool chain builds is not a program's environment.
+            let of_tools = ["CARGO", "RUSTUP"]
+                .iter()
+                .any(|tool| name.starts_with(tool));
+            of_tools || ["HOME", "PATH"].contains(&&*name)
+        }));
+    command.env("RUSTUP_AUTO_INSTALL", "0");
     let output = command
         .output()
         .map_err(|error| format!("cannot start cargo: {error}"))?;

@@ -546,10 +546,12 @@ impl Arg for bool {
 /// Bit per lane, from a byte per lane.
 fn to_mask(lanes: &[bool; LANES]) -> u64 {
     bytemuck::cast_slice::<bool, u8>(lanes)
-        .chunks_exact(8)
+        .as_chunks()
+        .0
+        .iter()
         .rev()
         .fold(0, |mask, chunk| {
-            let chunk = u64::from_le_bytes(std::array::from_fn(|i| chunk[i]));
+            let chunk = u64::from_le_bytes(*chunk);
             // Bit 8 i of the chunk moves to bit 56 + i.
             mask << 8 | chunk.wrapping_mul(0x0102_0408_1020_4080) >> 56
         })

@@ -90,10 +90,8 @@ impl Agent {
     ) -> Vec<T> {
         let mut bytes = vec![0; count * N];
         self.memory.read(at, &mut bytes).expect("there is memory");
-        bytes
-            .chunks_exact(N)
-            .map(|chunk| value(chunk.try_into().expect("chunks are exact")))
-            .collect()
+        let (chunks, _) = bytes.as_chunks();
+        chunks.iter().map(|chunk| value(*chunk)).collect()
     }
 }
 

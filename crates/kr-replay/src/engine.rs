@@ -439,10 +439,13 @@ impl Switch {
     }
 
     fn change(&self, change: impl Fn(usize) -> usize) {
-        // The closure always returns `Some`, so this cannot fail.
-        let _ = self
+        let mut old = self.0.load(Relaxed);
+        while let Err(now) = self
             .0
-            .fetch_update(Relaxed, Relaxed, |word| Some(change(word)));
+            .compare_exchange_weak(old, change(old), Relaxed, Relaxed)
+        {
+            old = now;
+        }
     }
 
     fn enter(&self) -> Passage<'_> {

@@ -50,9 +50,9 @@ fn load(wave: &mut Wave, bus: &mut Bus<'_>, op: &Instruction) -> Result<(), Stop
     if let Operand::Scalar(first) = op.dst {
         for (register, dword) in wave.scalars[usize::from(first)..]
             .iter_mut()
-            .zip(bytes.chunks_exact(4))
+            .zip(bytes.as_chunks().0)
         {
-            *register = u32::from_le_bytes([dword[0], dword[1], dword[2], dword[3]]);
+            *register = u32::from_le_bytes(*dword);
         }
     }
     Ok(())

@@ -260,10 +260,8 @@ impl Aql {
         let dwords = u32_at(packet, 16) & COMMAND_DWORDS;
         let mut bytes = vec![0; 4 * dwords as usize];
         self.view.read(address, &mut bytes)?;
-        let words: Vec<u32> = bytes
-            .chunks_exact(4)
-            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-            .collect();
+        let (words, _) = bytes.as_chunks();
+        let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let commands = pm4::commands(&words)
             .map_err(|error| Stop::Queue(Problem::VendorFormat, chain(&error)))?;
         for command in commands {

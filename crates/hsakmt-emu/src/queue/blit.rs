@@ -114,13 +114,14 @@ fn is_header(header: &[u8]) -> bool {
 
 /// How many loads of 16 bytes, from the arguments' start on, the code begins with.
 fn loads(code: &[u8]) -> usize {
-    let is_load = |(n, words): &(usize, &[u8])| {
-        let (first, offset) = words.split_at(4);
-        let first = u32::from_le_bytes([first[0], first[1], first[2], first[3]]);
+    let is_load = |(n, words): &(usize, &[[u8; 4]; 2])| {
+        let [first, offset] = **words;
+        let first = u32::from_le_bytes(first);
         // The arguments' address is in the first two registers.
         first & 0xffff_003f == LOAD_X4 && offset == (16 * *n as u32).to_le_bytes()
     };
-    code.chunks_exact(8).enumerate().take_while(is_load).count()
+    let (pairs, _) = code.as_chunks::<4>().0.as_chunks();
+    pairs.iter().enumerate().take_while(is_load).count()
 }
 
 fn arguments<const N: usize>(view: &View, at: u64) -> Option<[u64; N]> {

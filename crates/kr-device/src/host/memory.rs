@@ -43,16 +43,13 @@ impl Bytes {
             head.copy_from_slice(&bytes[skip..skip + head.len()]);
             (into, word) = (rest, word + 1);
         }
-        let mut chunks = into.chunks_exact_mut(WORD as usize);
-        for (chunk, word) in (&mut chunks).zip(&self.words[word.min(self.words.len())..]) {
-            chunk.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        let (whole, tail) = into.as_chunks_mut::<{ WORD as usize }>();
+        for (chunk, word) in whole.iter_mut().zip(self.words_from(word)) {
+            *chunk = word.load(Relaxed).to_le_bytes();
         }
-        word += into.len() / WORD as usize;
-        let tail = into.len() % WORD as usize;
-        if tail != 0 {
-            let start = into.len() - tail;
-            let bytes = self.words[word].load(Relaxed).to_le_bytes();
-            into[start..].copy_from_slice(&bytes[..tail]);
+        if !tail.is_empty() {
+            let bytes = self.words[word + whole.len()].load(Relaxed).to_le_bytes();
+            tail.copy_from_slice(&bytes[..tail.len()]);
         }
     }
 
@@ -64,26 +61,32 @@ impl Bytes {
             self.write_partial(word, skip, head);
             (from, word) = (rest, word + 1);
         }
-        let chunks = from.chunks_exact(WORD as usize);
-        let tail = chunks.remainder();
-        let whole = chunks.len();
-        for (chunk, word) in chunks.zip(&self.words[word.min(self.words.len())..]) {
-            let mut bytes = [0; WORD as usize];
-            bytes.copy_from_slice(chunk);
-            word.store(u64::from_le_bytes(bytes), Relaxed);
+        let (whole, tail) = from.as_chunks::<{ WORD as usize }>();
+        for (chunk, word) in whole.iter().zip(self.words_from(word)) {
+            word.store(u64::from_le_bytes(*chunk), Relaxed);
         }
         if !tail.is_empty() {
-            self.write_partial(word + whole, 0, tail);
+            self.write_partial(word + whole.len(), 0, tail);
         }
     }
 
+    /// The words from this one on; none behind the end.
+    fn words_from(&self, word: usize) -> &[AtomicU64] {
+        self.words.get(word..).unwrap_or_default()
+    }
+
     fn write_partial(&self, word: usize, skip: usize, from: &[u8]) {
-        // The closure always returns `Some`, so this cannot fail.
-        let _ = self.words[word].fetch_update(Relaxed, Relaxed, |old| {
+        let word = &self.words[word];
+        let mut old = word.load(Relaxed);
+        loop {
             let mut bytes = old.to_le_bytes();
             bytes[skip..skip + from.len()].copy_from_slice(from);
-            Some(u64::from_le_bytes(bytes))
-        });
+            let new = u64::from_le_bytes(bytes);
+            match word.compare_exchange_weak(old, new, Relaxed, Relaxed) {
+                Ok(_) => return,
+                Err(now) => old = now,
+            }
+        }
     }
 }
 

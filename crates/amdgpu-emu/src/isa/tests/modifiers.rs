@@ -132,7 +132,7 @@ proptest! {
             (0x140, Box::new(move |lane| within(lane, Some(15 - lane % 16)))),
             (0x141, Box::new(|lane| Some(lane / 8 * 8 + 7 - lane % 8))),
             (0x142, Box::new(|lane| (lane / 16 * 16).checked_sub(1))),
-            (0x143, Box::new(|lane| Some(31).filter(|_| lane > 31))),
+            (0x143, Box::new(|lane| (lane > 31).then_some(31))),
             (0x150 + n as u32, Box::new(move |lane| within(lane, Some(n)))),
         ];
         for (control, source) in forms {
