@@ -57,7 +57,8 @@ impl<F: Flaw> Broken<F> {
         let config = HostDeviceConfig {
             device_bytes: Some(16 << 20),
             pinned_bytes: Some(16 << 20),
-            copy_threads: 2.try_into().ok(),
+            // One, which leaves a core to the thread that looks at the work of the other.
+            copy_threads: 1.try_into().ok(),
         };
         Self {
             host: HostDevice::with_config(AgentId(0), &config),
