@@ -665,6 +665,12 @@ impl Flaw for WaitingDrop {
     fn submit(&self, host: &HostDevice, copies: Vec<CopyOp>) -> Result<Fence> {
         let mut fence = submit(host, &copies)?;
         fence.wait_on_drop = true;
+        // So that there is something to wait for, however fast the copies are.
+        let hold = host.hold_copies();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(30));
+            drop(hold);
+        });
         Ok(fence)
     }
 }
