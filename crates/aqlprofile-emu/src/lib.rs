@@ -1,0 +1,1 @@
+//! Stand-in for AMD's aqlprofile library, for emulated agents.

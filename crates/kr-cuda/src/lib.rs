@@ -1,0 +1,1 @@
+//! Kernel replay on NVIDIA GPUs, through the CUDA driver API.

@@ -1,0 +1,1 @@
+//! Kernel replay on AMD GPUs, through the HSA runtime.

@@ -1,0 +1,1 @@
+//! The tool that the HSA runtime loads into a profiled process.
